@@ -66,23 +66,23 @@ class Demo:
         if intended is None or intended.plan is None:
             return
         await asyncio.sleep(pace)
-        say("Say that its owner wants the other UUID. With --accept it is given up that the VM keeps the one in use:")
+        say("Assume that the VM owner wants the other UUID. --accept gives up the UUID in use:")
         undo = ["steward", "reconcile", "undo", intended.attempt, "--yes", "--accept", "identity"]
         await self._run(say, [*undo, *self._cluster(), *self._kept])
         plan = intended.plan
         await self._until(lambda: self._board.get(plan.fingerprint, _UNDONE) is not None)
-        say(f"Finding {plan.fingerprint} is back; {plan.bound_to} is paused, so that it is not repaired again.")
+        say(f"Finding {plan.fingerprint} is open again. {plan.bound_to} is paused, so that it is not repaired again.")
 
     async def _approved(self, remediation: str, exporter: str, say: Say, pace: float) -> Entry | None:
         """Until the finding is gone; the attempt, None where somebody else was faster."""
         await self._until(lambda: bool(self._waiting(remediation)))
         repair = self._waiting(remediation)[0]
         because = repair.why.rstrip(".")
-        say(f"The sidecar would {repair.write}, since {because}. It waits for an approval of plan {repair.hash}.")
+        say(f"The sidecar would {repair.write}, because {because}. It waits for an approval of plan {repair.hash}.")
         await asyncio.sleep(pace)
         await self._run(say, [*shlex.split(repair.commands[0]), *self._cluster(exporter)])
         await self._until(lambda: self._board.get(repair.fingerprint, remediation) is None)
-        say(f"Finding {repair.fingerprint} is gone.")
+        say(f"Finding {repair.fingerprint} is resolved.")
         found = (each for each in Ledger.read(self._ledger) if each.plan is not None and each.plan.hash == repair.hash)
         intended = next(found, None)
         if intended is not None:

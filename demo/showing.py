@@ -95,26 +95,26 @@ async def _serve(stack: AsyncExitStack, steward: Steward, host: str, port: int) 
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise
-        _say(f"Port {port} is taken, so the demo takes another one.")
+        _say(f"Port {port} is in use, so the demo uses another port.")
         return await stack.enter_async_context(serve(steward, host, 0, "kubevirt-steward demo"))
 
 
 def _say_what_to_look_at(url: str, folder: Path, troubles: list[Trouble], commands: list[str]) -> None:
-    _say(f"A sample fleet runs: {url}/")
+    _say(f"A sample fleet is running: {url}/")
     _say("")
-    _say(f"{len(troubles)} of its objects have a fault:")
+    _say(f"{len(troubles)} of its objects have faults:")
     for trouble in troubles:
         _say(fault_line(trouble))
     _say("")
     _say(f"  Metrics   {url}/metrics")
     _say(f"  JSON      {url}/api/v1/findings?severity=critical")
-    _say(f"  Terminal  export KUBECONFIG={folder / 'kubeconfig'}   for steward, and kubectl as findings show it")
+    _say(f"  Terminal  export KUBECONFIG={folder / 'kubeconfig'}   for steward and kubectl")
     _say("            steward check")
     for command in commands:
         _say(f"            {command}")
     _say("")
-    _say("The fleet changes while you look: findings open and close, as reported here. Ctrl-C ends it.")
-    _say(f"Page: {url}/")
+    _say("The fleet changes: findings open and close, as reported here. Press Ctrl-C to stop.")
+    _say(f"Web UI: {url}/")
 
 
 def fault_line(trouble: Trouble) -> str:

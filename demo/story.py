@@ -127,10 +127,10 @@ def _deleted_and_stuck(stage: _Stage, sample: SampleVM, turn: int) -> Iterator[S
 
     yield (
         deleted,
-        f"VM {title}, deleted {minutes(_LONG_AGO)} ago while ipam-extensions was down, is gone; its claim is not.",
+        f"VM {title}, deleted {minutes(_LONG_AGO)} ago while ipam-extensions was down, is gone; its claim isn't.",
     )
-    yield released, f"The finalizer is taken off {sample.claim_name}: the claim goes, and its address is free."
-    yield made_again, f"VM {title} is created again and starts, with a claim of its own."
+    yield released, f"The finalizer of {sample.claim_name} is removed: the claim is deleted, and its address is free."
+    yield made_again, f"VM {title} is created again and starts with its own claim."
 
 
 def _one_address_twice(stage: _Stage, sample: SampleVM) -> Iterator[Step]:
@@ -163,7 +163,7 @@ def _owner_lost(stage: _Stage, sample: SampleVM) -> Iterator[Step]:
         stage.patch("ipamclaims", sample, claim, {"metadata": {"ownerReferences": kept}})
 
     yield stripped, f"A backup tool restores claim {sample.namespace}/{claim} without its owner."
-    yield put_back, f"The owner of claim {sample.namespace}/{claim} is put back."
+    yield put_back, f"The owner of claim {sample.namespace}/{claim} is restored."
 
 
 def _restarted(stage: _Stage, sample: SampleVM, turn: int) -> Iterator[Step]:
@@ -183,8 +183,8 @@ def _restarted(stage: _Stage, sample: SampleVM, turn: int) -> Iterator[Step]:
         change = {"spec": {"runStrategy": "Always"}, "status": virtual_machine(new)["status"]}
         stage.patch("virtualmachines", sample, sample.name, change)
 
-    yield stopped, f"VM {title} is stopped; it keeps its claim, and nothing is wrong with that."
-    yield started, f"VM {title} starts again, on the address it had."
+    yield stopped, f"VM {title} is stopped and keeps its claim, as expected."
+    yield started, f"VM {title} starts again with its earlier address."
 
 
 def _copied(stage: _Stage, sample: SampleVM) -> Iterator[Step]:
@@ -200,8 +200,8 @@ def _copied(stage: _Stage, sample: SampleVM) -> Iterator[Step]:
         stage.remove("virtualmachines", copy.namespace, copy.name)
 
     what = f"VM {copy.namespace}/{copy.name}"
-    yield applied, f"{what} is made from a copy of {sample.name}'s manifest, with its UUID and serial."
-    yield removed, f"{what} is deleted: {sample.name} is the only one with its UUID again."
+    yield applied, f"{what} is created from a copy of {sample.name}'s manifest, with the same UUID and serial."
+    yield removed, f"{what} is deleted: {sample.name} is the only VM with its UUID again."
 
 
 def _drained(stage: _Stage, sample: SampleVM) -> Iterator[Step]:
@@ -220,7 +220,10 @@ def _drained(stage: _Stage, sample: SampleVM) -> Iterator[Step]:
         node(unschedulable=True)
 
     title = f"{sample.namespace}/{sample.name}"
-    yield cordoned, f"Node {sample.node} is drained, and VM {title} can't leave it: a disk of it is on that node."
+    yield (
+        cordoned,
+        f"Node {sample.node} is being drained, but VM {title} can't leave it: one of its disks is on that node.",
+    )
     yield lambda: disks(""), f"The disk is unplugged from VM {title}: it can migrate."
     yield lambda: node(unschedulable=None), f"Node {sample.node} is uncordoned."
 
@@ -249,9 +252,12 @@ def _instancetype_deleted(stage: _Stage, versioned: list[SampleVM], turn: int) -
 
     title = f"Instancetype telecom/{SIGNALLING}"
     kept, lost = " and ".join(each.name for each in versioned), " and ".join(UNVERSIONED)
-    yield deleted, f"{title} is deleted: {kept} go on with their copies; {lost} have none, and can't be stopped."
-    yield created, f"{title} is created again: {lost} have it back, and {kept} have copies of the one that is gone."
-    yield copied, f"{kept} get copies of the new one."
+    yield deleted, f"{title} is deleted: {kept} keep their ControllerRevisions; {lost} have none and can't be stopped."
+    yield (
+        created,
+        f"{title} is created again: {lost} can use it again; the ControllerRevisions of {kept} are of the deleted one.",
+    )
+    yield copied, f"{kept} get ControllerRevisions of the new one."
 
 
 def _switched_off(stage: _Stage) -> Iterator[Step]:
@@ -266,8 +272,6 @@ def _switched_off(stage: _Stage) -> Iterator[Step]:
     def off() -> None:
         listed([each for each in GATES if each != gate])
 
-    hurt = (
-        "hss-1 and hss-2 run on and can't be edited, hss-spare-1 can't start, and dpi, still pending, starts this once"
-    )
-    yield off, f"Gate {gate} is switched off: {hurt}."
-    yield lambda: listed(list(GATES)), f"Gate {gate} is switched on again."
+    hurt = "hss-1 and hss-2 keep running but can't be edited, hss-spare-1 can't start, and pending dpi can start once"
+    yield off, f"Feature gate {gate} is disabled: {hurt}."
+    yield lambda: listed(list(GATES)), f"Feature gate {gate} is enabled again."

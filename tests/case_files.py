@@ -39,7 +39,7 @@ def load(
         loaded = read_yaml(text)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise CaseError(f"{path}:{line}: this is no YAML: {error.problem}") from error
+        raise CaseError(f"{path}:{line}: this is not YAML: {error.problem}") from error
     if not isinstance(loaded, dict):
         raise CaseError(f"{path}:1: cases by their names are expected, such as `name: {{given: […], finds: […]}}`")
     for name, case in loaded.items():

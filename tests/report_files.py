@@ -67,7 +67,7 @@ def loaded(path: Path) -> ReportFile:
     try:
         found = yaml.load(text, Loader=Loader)
     except yaml.YAMLError as error:
-        raise CaseError(f"{path}: this is no YAML: {error}") from error
+        raise CaseError(f"{path}: this is not YAML: {error}") from error
     visible = {True: "yes", False: "no"}.get(found.get("visible"), found.get("visible"))  # YAML's yes and no
     if why := next(_wrong(found, visible), ""):
         raise CaseError(f"{path}: {why}")

@@ -48,8 +48,7 @@ def causes_table(title: str, description: str, findings: Findings, **more: Any) 
     )
     return table(
         title,
-        f"{description} The worst severity of its findings first, then the most VMs, then the oldest: the order of the "
-        "steward's page and of its command line.",
+        f"{description} Order as in the web UI and command line: worst severity, most VMs, oldest.",
         columns,
         *(PanelQuery(_described(expr)) for expr in _numbers(findings)),
         sort=("-severity", "-VMs", "-for"),

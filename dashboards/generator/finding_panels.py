@@ -35,8 +35,8 @@ _STEP = "5m"  # of lines: each point looks at every finding
 RUNBOOK = Link("Runbook", "${runbooks}{runbook}.md")
 _RANKS = {severity: str(rank) for rank, severity in enumerate(SEVERITIES, 1)}
 _SAID = {
-    "critical": "traffic, a control plane or a VM is lost, or about to be",
-    "warning": "something is wrong and nobody has lost anything yet",
+    "critical": "traffic, a control plane or a VM is lost, or will be lost soon",
+    "warning": "a fault without a loss so far",
     "info": "worth knowing",
 }
 
@@ -79,7 +79,7 @@ def severity_stats(findings: Findings, **more: Any) -> tuple[Panel, ...]:
 def by_severity_over_time(findings: Findings, **more: Any) -> Panel:
     return lines(
         "Findings over time, by severity",
-        "Open findings, those that are held among them. A gap is a time without any, or without the steward.",
+        "Open findings, including stale ones. A gap means no findings, or no data from the steward.",
         *each_severity(lambda only: findings.that(only).count("severity"), step=_STEP),
         **{"stacked": True, "empty": NONE_OR_UNSEEN, **more},
     )
@@ -101,7 +101,7 @@ def finding_bars(
     none = f'label_replace(0 * max({findings.answering}) unless on () {all_of_them.found}, "{label}", "none", "", "")'
     return bars(
         title,
-        f"{description} What is held is purple.",
+        f"{description} Stale findings are purple.",
         *(
             PanelQuery(f"{of} ({findings.that(queries.severity_is(severity)).now}))", f"{{{{{label}}}}}", colour)
             for severity, colour in SEVERITIES.items()
@@ -169,8 +169,8 @@ def findings_table(title: str, description: str, findings: Findings, shows: str 
     columns.append(column("runbook", width=240, texts=alert_names(findings.checks), links=(RUNBOOK,)))
     return table(
         title,
-        f"{description} The worst first, and of these the oldest. Those that are held were open when their check last "
-        "had an answer.",
+        f"{description} The worst first, then the oldest. Stale findings were open at the last evaluation of their "
+        "check.",
         columns,
         *(PanelQuery(ranked(with_runbook(expr))) for expr in (findings.ages, findings.found, findings.held)),
         sort=("severity", "-for"),

@@ -14,9 +14,9 @@ __all__ = ["PAGE", "VM_BOARD", "board_link", "page_link", "paged", "runbook"]
 PAGE = "page"  # the variable, and the label of a row
 _PATHS = {
     "steward": ("The steward's page", "/"),
-    "finding": ("Finding on the steward's page", "/findings?namespace={namespace}&name={name}&reason={reason}"),
-    "cause": ("Cause on the steward's page", "/findings?cause={cause}"),
-    "vm": ("VM on the steward's page", "/vms/{namespace}/{vm}"),
+    "finding": ("Finding in the web UI", "/findings?namespace={namespace}&name={name}&reason={reason}"),
+    "cause": ("Cause in the web UI", "/findings?cause={cause}"),
+    "vm": ("VM in the web UI", "/vms/{namespace}/{vm}"),
 }
 
 

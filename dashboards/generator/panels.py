@@ -28,7 +28,7 @@ __all__ = [
 
 SEVERITIES = {"critical": "red", "warning": "orange", "info": "blue"}
 HELD = "purple"  # what was so when somebody last looked
-NONE_OR_UNSEEN = "none, or not seen"  # of what nothing can tell apart
+NONE_OR_UNSEEN = "none, or no data"  # of what nothing can tell apart
 ATTENTION = (Threshold(1, "orange"),)
 YES_NO = {"0": "no", "1": "yes"}
 
@@ -60,8 +60,8 @@ def column(label: str, title: str = "", **more: Any) -> Column:
 def upgrading() -> Panel:
     return stat(
         "KubeVirt upgrading",
-        "Whether KubeVirt's control plane is being brought to another release. It moves VMs itself meanwhile, and "
-        "alerts hold back new findings for two hours.",
+        "Whether KubeVirt's control plane is being upgraded. KubeVirt then migrates VMs itself, and alerts delay new "
+        "findings for two hours.",
         f"max({queries.each('kubevirt_upgrade_in_progress')})",
         Unit.COUNT,
         texts=YES_NO,

@@ -20,16 +20,16 @@ _ALARM = Threshold(0, "red")
 
 LEFT_OUT = stat(
     "Series left out",
-    "Series of findings that the steward's series limit leaves out: they are missing in each count and table.",
+    "Series of findings beyond the steward's series limit: all counts and tables miss them.",
     f"sum(max by (cluster, family) ({queries.each('kubevirt_steward_series_dropped')}))",
     thresholds=ATTENTION,
     links=(runbook("StewardSeriesDropped"),),
 )
 
 NO_ANSWER = table(
-    "Kinds that checks can't see, or not all of them",
-    "Whoever looks at one of these checks sees what is held, and nothing new. Empty is good only while the steward "
-    "answers.",
+    "Kinds that checks can't read completely",
+    "These checks have only stale findings and report no new ones. An empty table is good only while the steward "
+    "responds.",
     (
         column("cluster", width=150, links=(page_link("steward"),)),
         column("check", links=(page_link("steward"),)),
@@ -45,8 +45,8 @@ NO_ANSWER = table(
 def answers(what: str = "Steward answers") -> Panel:
     return stat(
         what,
-        "NO where a cluster has a steward, or had one lately, and no replica of it answers: its findings are those of "
-        "when it last did.",
+        "NO if a cluster has a steward now or recently, but no responding replica. Its findings are then stale. Follow "
+        "StewardDown.",
         f"min({queries.ANSWERS})",
         texts=_YES_OR_NO,
         thresholds=(_ALARM, Threshold(1, "transparent")),
@@ -68,13 +68,13 @@ def stewards(findings: Findings, *more: tuple[Column, PanelQuery], **layout: Any
             PanelQuery(queries.ANSWERS),
         ),
         (
-            Column("replicas that answer", value=1, width=160),
+            Column("responding replicas", value=1, width=160),
             PanelQuery(
                 f"sum by (cluster) (max by (cluster, job, instance) ({queries.READY})) or {queries.SENT_REPLICAS}"
             ),
         ),
         (
-            Column("checks that answer", value=2, width=160),
+            Column("evaluated checks", value=2, width=160),
             PanelQuery(f"sum by (cluster) ({_BY} ({answering})) or {queries.sent_answering(of)}"),
         ),
         (
@@ -89,7 +89,7 @@ def stewards(findings: Findings, *more: tuple[Column, PanelQuery], **layout: Any
     )  # fmt: skip
     return table(
         "Stewards, by cluster",
-        "A row for each cluster whose steward is scraped, or was lately. An empty cell is an answer that is missing.",
+        "One row for each cluster whose steward is scraped now or was recently. An empty cell means no data.",
         (
             column("cluster", links=(board_link("fleet", "Board Fleet"), page_link("steward"))),
             *(each for each, _ in numbers),
@@ -108,23 +108,23 @@ def trust(findings: Findings, also: Panel | None = None) -> BoardRow:
         answers(),
         stat(
             "Unanswered checks",
-            "Checks for which no replica has an answer: that nothing is found means nothing for them. Those that do "
-            "not apply here, or are disabled, do not count.",
+            "Checks that no replica can evaluate. Their missing findings prove nothing. Disabled and not applicable "
+            "checks do not count.",
             f"sum({_BY} ({unknown}) * (1 - {_BY} ({answering})))",
             thresholds=ATTENTION,
             links=(runbook("StewardCheckUnknown"),),
         ),
         stat(
             "Unanswered places",
-            "Namespaces and single objects for which a check has no answer although it has one elsewhere.",
+            "Namespaces and single objects that a check can't evaluate although it evaluates others.",
             f"sum({_BY} ({queries.each('kubevirt_steward_check_unknown_partitions', of)}))",
             thresholds=ATTENTION,
             links=(runbook("StewardObjectUndecodable"),),
         ),
         stat(
             "Findings held",
-            "Findings that were open when their check last had an answer. Nobody knows whether they still are. They "
-            "count in everything below, and are purple there.",
+            "Findings that were open at the last evaluation of their check. Their present state is unknown. They "
+            "count in all panels below, in purple.",
             queries.zero_while_seen(f"sum({findings.held})"),
             thresholds=(Threshold(1, HELD),),
             links=(runbook("StewardCheckUnknown"),),
@@ -132,8 +132,7 @@ def trust(findings: Findings, also: Panel | None = None) -> BoardRow:
         LEFT_OUT,
         stat(
             "Oldest data",
-            "For how long the kind that is seen worst may have changed unseen. Minutes are normal, since a quiet watch "
-            "only reports now and then.",
+            "Age of the oldest data of a kind. Minutes are expected, because a quiet watch rarely reports.",
             f"clamp_min(max(time() - max by (cluster, kind) ({_CURRENT})), 0)",
             Unit.SECONDS,
             thresholds=(Threshold(600, "orange"),),
@@ -142,4 +141,4 @@ def trust(findings: Findings, also: Panel | None = None) -> BoardRow:
     )
     clusters = stewards(findings, width=COLUMNS - (also.width if also else 0))
     beside = (replace(also, height=clusters.height), clusters) if also else (clusters,)
-    return BoardRow("Can this be trusted?", (*spread(*panels), *beside))
+    return BoardRow("Completeness of the data", (*spread(*panels), *beside))

@@ -31,7 +31,7 @@ class ApiCall:
         except ValueError as err:
             raise bad_request(f"couldn't parse the body as JSON: {err}") from err
         if not isinstance(body, dict):
-            raise bad_request("the body of the request is no object")
+            raise bad_request("the body of the request is not an object")
         return body
 
 

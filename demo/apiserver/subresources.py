@@ -71,7 +71,7 @@ class SubresourceHandler:
         vmi = self._registry.read(_VMIS, key).body
         node = vmi.get("status", {}).get("evacuationNodeName", "")
         if asked.get("evacuationNodeName", node) != node:
-            raise _conflict(_VMIS.plural, key[1], f"VMI is not to be evacuated from {asked['evacuationNodeName']}")
+            raise _conflict(_VMIS.plural, key[1], f"VMI has no evacuation request for {asked['evacuationNodeName']}")
         self._registry.update(_VMIS, merged(vmi, {"status": {"evacuationNodeName": None}}))
 
     def _run(self, key: Key, strategy: str, *, starts: bool) -> None:

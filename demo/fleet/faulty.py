@@ -17,13 +17,13 @@ def faulty(now: datetime) -> list[Case]:
 
 def orphaned(now: datetime, network: SampleNetwork, name: str, host: int) -> Case:
     left = claim(_sample(now, network, name, host, age=timedelta(days=9)))
-    wrong = "its VM is gone, and the claim keeps the address"
+    wrong = "its VM was deleted, but the claim keeps the address"
     return Case([left], [trouble(left, wrong)])
 
 
 def stuck(now: datetime, network: SampleNetwork, name: str, host: int, ago: timedelta) -> Case:
     left = deleting(claim(_sample(now, network, name, host)), now - ago)
-    wrong = f"deleted {minutes(ago)} ago, and its finalizer stays"
+    wrong = f"deleted {minutes(ago)} ago, but its finalizer remains"
     return Case([left], [trouble(left, wrong)])
 
 
@@ -33,7 +33,7 @@ def blocks_its_vm(now: datetime) -> Case:
     vm = deleting(virtual_machine(sample), since, ["foregroundDeletion"])
     vm["status"]["printableStatus"] = "Terminating"
     left = deleting(claim(sample), since)
-    wrong = "its VM waits in Terminating for it, and its finalizer stays"
+    wrong = "blocks the deletion of its VM: its finalizer remains"
     return Case([vm, disk(sample), left], [trouble(left, wrong)])
 
 
@@ -44,7 +44,7 @@ def vmi_still_there(now: datetime) -> Case:
     vm = deleting(vm, since, [*vm["metadata"]["finalizers"], "foregroundDeletion"])
     vm["status"]["printableStatus"] = "Terminating"
     vmi, left = deleting(vmi, since), deleting(left, since)
-    wrong = "on its way out with its VM, which still waits for its VMI"
+    wrong = "in deletion with its VM, which still waits for its VMI"
     return Case([vm, volume, left, vmi, *rest], [trouble(left, wrong)])
 
 
@@ -53,15 +53,15 @@ def recreated(now: datetime, name: str, host: int, node: str) -> Case:
     new = replace(old, node=node, generation="again", age=timedelta(hours=3), up=timedelta(hours=2))
     left = deleting(claim(old), now - timedelta(hours=3, minutes=10))
     objects = [virtual_machine(new), disk(new), left, *(while_running(new) if new.running else ())]
-    use = "the new one runs on its address" if new.running else "the new one gets none"
-    wrong = f"of an earlier VM of that name; {use}"
+    use = "the new VM uses its address" if new.running else "the new VM gets none"
+    wrong = f"belongs to an earlier VM of that name; {use}"
     return Case(objects, [trouble(left, wrong)])
 
 
 def ownerless_and_left(now: datetime) -> Case:
     left = claim(_sample(now, LAB, "import-5", 113))
     del left["metadata"]["ownerReferences"]
-    wrong = "has no owner, so nobody deletes it, and its VM is gone"
+    wrong = "has no owner, so garbage collection doesn't delete it, and its VM was deleted"
     return Case([left], [trouble(left, wrong)])
 
 
@@ -69,7 +69,7 @@ def ownerless_in_use(now: datetime) -> Case:
     sample = _sample(now, SHOP, "search-9", 114, node=NODES[2])
     objects, left = _with_claim(sample)
     del left["metadata"]["ownerReferences"]
-    wrong = "lost its owner; its VM runs, and the address will outlive it"
+    wrong = "lost its owner; its VM runs, but the address will remain after the VM's deletion"
     return Case(objects, [trouble(left, wrong)])
 
 
@@ -88,21 +88,21 @@ def cloned(now: datetime) -> Case:
 def held_by_a_pod(now: datetime) -> Case:
     sample = _sample(now, SHOP, "promo-9", 116)
     objects, left = _with_claim(sample)
-    wrong = "its VM is stopped, and pod debug-shell holds its address"
+    wrong = "its VM is stopped, but pod debug-shell holds its address"
     return Case([*objects, plain_pod(sample, "debug-shell", NODES[0])], [trouble(left, wrong)])
 
 
 def of_an_earlier_network(now: datetime) -> Case:
     objects, left = _with_claim(_sample(now, LAB, "archive-2", 118))
     left["status"]["ips"] = ["10.99.0.18/24"]
-    wrong = "is outside of the network: ovnkube-control-plane fails at its start"
+    wrong = "is outside of the network: ovnkube-control-plane fails at startup"
     return Case(objects, [trouble(left, wrong)])
 
 
 def unprotected(now: datetime) -> Case:
     objects, bare = _with_claim(_sample(now, SHOP, "cache-7", 119))
     del bare["metadata"]["finalizers"]
-    wrong = "lost its finalizer: whoever deletes it takes the VM its address"
+    wrong = "lost its finalizer: if it is deleted, the VM loses its address"
     return Case(objects, [trouble(bare, wrong)])
 
 

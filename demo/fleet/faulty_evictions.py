@@ -25,7 +25,7 @@ def blocked(now: datetime) -> list[Case]:
 def drained(now: datetime) -> Case:
     born, ready = timestamp(now - timedelta(days=300)), timestamp(now - timedelta(days=30))
     cordoned = node(DRAINED, born, ready, cordoned=timestamp(now - _SINCE))
-    return Case([cordoned], [trouble(cordoned, "is drained, and some of its VMs don't leave it")])
+    return Case([cordoned], [trouble(cordoned, "is being drained, but some VMs can't be evicted")])
 
 
 def not_migratable(now: datetime) -> Case:
@@ -34,7 +34,7 @@ def not_migratable(now: datetime) -> Case:
         "shared (using ReadWriteMany access mode)"
     )
     made = complete(_sample(now, "billing", "oracle-1", 150, hindrance=why))
-    return Case(made, [trouble(made[2], "its disk is on the node, so the drain waits for it")])
+    return Case(made, [trouble(made[2], "its disk is local to the node and blocks the drain")])
 
 
 def external(now: datetime) -> Case:
@@ -52,7 +52,7 @@ def external(now: datetime) -> Case:
         annotations={f"{capk}/vmi-deletion-grace-time": timestamp(now - _SINCE + timedelta(minutes=10))},
         spec={},
     )
-    return Case([*made, manager], [trouble(made[2], "the controller that should answer does not")])
+    return Case([*made, manager], [trouble(made[2], "its controller doesn't move it")])
 
 
 def no_room(now: datetime) -> Case:
@@ -76,7 +76,7 @@ def no_room(now: datetime) -> Case:
         created=timestamp(since),
         owners=made[3]["metadata"]["ownerReferences"],
     )
-    return Case([*made, migration, target], [trouble(made[2], "its migration finds no node with enough memory")])
+    return Case([*made, migration, target], [trouble(made[2], "no node has enough memory for its migration")])
 
 
 def keeps_failing(now: datetime) -> Case:
@@ -86,14 +86,14 @@ def keeps_failing(now: datetime) -> Case:
     reason = "Live migration failed: operation failed: guest CPU doesn't match specification: missing features: mpx"
     failed = [_migration(sample, now - timedelta(minutes=age), "Failed", reason) for age in (40, 31, 17)]
     waiting = _migration(sample, now - timedelta(minutes=1), "Pending")
-    return Case([*made, *failed, waiting], [trouble(made[2], "three migrations failed one after the other")])
+    return Case([*made, *failed, waiting], [trouble(made[2], "three migrations failed in a row")])
 
 
 def kept_by_a_pdb(now: datetime) -> Case:
     app = {"app": "queue"}
     made = complete(_sample(now, "shop", "queue-1", 154, strategy="None", labels=app))
     pdb = _pdb(now - timedelta(days=60), "shop", "queue", app)
-    return Case([*made, pdb], [trouble(made[2], "a PDB of its owner wants it to stay")])
+    return Case([*made, pdb], [trouble(made[2], "a PDB of its owner blocks the eviction")])
 
 
 def moving(now: datetime) -> Case:
@@ -110,14 +110,14 @@ def moving(now: datetime) -> Case:
 def stale(now: datetime) -> Case:
     made = complete(replace(_sample(now, "windows-desktops", "terminal-1", 156), node=NODES[1]))
     _request_evacuation(made[2], now - timedelta(days=6), NODES[2])
-    wrong = f"still to be evacuated from {NODES[2]}, which it left"
+    wrong = f"has a leftover evacuation request for {NODES[2]}, which it left"
     return Case(made, [trouble(made[2], wrong)])
 
 
 def left_pdb(now: datetime) -> Case:
     labels = {"kubevirt.io/created-by": uid("a VM of the past")}
     pdb = _pdb(now - timedelta(days=200), "telecom", "kubevirt-disruption-budget-6fk2c", labels, expected=0, healthy=0)
-    return Case([pdb], [trouble(pdb, "was KubeVirt's own, and its VM is gone")])
+    return Case([pdb], [trouble(pdb, "was made by KubeVirt, and its VM was deleted")])
 
 
 _CASES: tuple[Callable[[datetime], Case], ...] = (

@@ -24,7 +24,7 @@ def not_editable(now: datetime) -> Case:
     made = complete(_sample(now, "billing", "printer-bridge", 180, 0))
     made[0]["spec"]["template"]["metadata"]["annotations"] = _SIDECARS
     _vmi(made)["metadata"]["annotations"] |= _SIDECARS
-    wrong = "can't be edited: its hook sidecar needs the gate Sidecar"
+    wrong = "can't be edited: its hook sidecar needs feature gate Sidecar"
     return Case(made, [trouble(made[0], wrong)])
 
 
@@ -34,7 +34,7 @@ def not_rendered(now: datetime) -> Case:
         interface = spec["domain"]["devices"]["interfaces"][0]
         del interface["masquerade"]
         interface["binding"] = {"name": "vdpa"}
-    wrong = "can't migrate: KubeVirt's configuration has its network binding no more"
+    wrong = "can't migrate: its network binding was removed from KubeVirt's configuration"
     return Case(made, [trouble(_vmi(made), wrong)])
 
 
@@ -43,7 +43,7 @@ def no_longer_permitted(now: datetime) -> Case:
     made = complete(_sample(now, "lab", "renderer", 182, 2, hindrance=why))
     for spec in (made[0]["spec"]["template"]["spec"], _vmi(made)["spec"]):
         spec["domain"]["devices"]["hostDevices"] = [{"name": "gpu", "deviceName": "example.com/T4"}]
-    wrong = "its device is permitted no more: it will not start again"
+    wrong = "its device is no longer permitted: its next start will fail"
     return Case(made, [trouble(_vmi(made), wrong)])
 
 
@@ -75,7 +75,7 @@ def pending(now: datetime) -> Case:
         annotations=_SIDECARS,
         owners=[sample.owner],
     )
-    wrong = "waits for a device that is not permitted"
+    wrong = "waits for a device that isn't permitted"
     return Case([vm, disk(sample), waits], [trouble(waits, wrong)])
 
 
@@ -87,7 +87,7 @@ def start_refused(now: datetime) -> Case:
     why = f"Failure while starting VMI: {_DENIED}VSOCK feature gate is not enabled in kubevirt-config"
     since = timestamp(now - timedelta(hours=3))
     vm["status"]["conditions"].append(condition("Failure", True, since, reason="FailedCreate", message=why))
-    return Case([vm, disk(sample)], [trouble(vm, "is to run, and can't be created while the gate VSOCK is off")])
+    return Case([vm, disk(sample)], [trouble(vm, "can't start while feature gate VSOCK is off")])
 
 
 def stopped(now: datetime) -> Case:
@@ -97,7 +97,7 @@ def stopped(now: datetime) -> Case:
     vm["spec"]["running"] = False
     volumes = vm["spec"]["template"]["spec"]["volumes"]
     volumes.append({"name": "iso", "hostDisk": {"path": "/var/lib/iso/tools.img", "type": "Disk"}})
-    wrong = "needs the gate HostDisk, and has both running and runStrategy"
+    wrong = "needs feature gate HostDisk, and has both running and runStrategy"
     return Case([vm, disk(sample)], [trouble(vm, wrong)])
 
 
@@ -105,7 +105,7 @@ def edited_meanwhile(now: datetime) -> Case:
     made = complete(_sample(now, "windows-desktops", "signage", 186, 3))
     made[0]["spec"]["template"]["spec"]["domain"]["devices"]["autoattachVSOCK"] = True
     _vmi(made)["metadata"]["annotations"] |= _SIDECARS
-    wrong = "was edited while it runs: its next start is refused"
+    wrong = "was edited while running: its next start will be rejected"
     return Case(made, [trouble(made[0], wrong)])
 
 

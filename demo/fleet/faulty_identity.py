@@ -21,7 +21,7 @@ def confused(now: datetime) -> list[Case]:
 def same_name(now: datetime) -> Case:
     """Older than the release that gives each VM a UUID of its own."""
     derived = _derived("print-server")
-    wrong = "has the UUID that its name gives, as {} does, and both run"
+    wrong = "has the same name-based UUID as {}, and both run"
     shop = complete(_sample(now, "shop", "print-server", 130, 0, **derived))
     billing = complete(_sample(now, "billing", "print-server", 131, 1, **derived))
     troubles = [
@@ -39,7 +39,7 @@ def restored(now: datetime) -> Case:
     vm["metadata"]["annotations"] = {"restore.kubevirt.io/lastRestoreUID": "restore-of-simulator"}
     objects = complete(source)
     troubles = [
-        trouble(vm, "was restored from simulator, and will start with its UUID"),
+        trouble(vm, "was restored from simulator and will start with the same UUID"),
         trouble(objects[0], "its restored copy has the same UUID"),
     ]
     return Case([*objects, vm, disk(copy)], troubles)
@@ -59,19 +59,19 @@ def changes_with_its_next_start(now: datetime) -> Case:
             "fieldsV1": {"f:spec": {"f:template": {"f:spec": {"f:domain": {"f:firmware": {".": {}, "f:uuid": {}}}}}}},
         }
     ]
-    wrong = "lost its UUID while it runs: it comes back as another VM"
+    wrong = "lost its UUID while running: its UUID changes at the next start"
     return Case([vm, *complete(sample)[1:]], [trouble(vm, wrong)])
 
 
 def placeholder(now: datetime) -> Case:
     objects = complete(_sample(now, "windows-desktops", "kiosk", 135, 0, uuid="03000200-0400-0500-0006-000700080009"))
-    return Case(objects, [trouble(objects[0], "has the UUID that boards have whose maker gave them none")])
+    return Case(objects, [trouble(objects[0], "has a known default UUID of mainboards")])
 
 
 def same_serial(now: datetime) -> Case:
     serial = "VMware-42 1d 6f 1e 58"
     first, second = (complete(_sample(now, "windows-desktops", f"erp-{i}", 135 + i, i, serial=serial)) for i in (1, 2))
-    wrong = "was imported with the serial of one source, as {} was"
+    wrong = "was imported with the same serial as {}"
     troubles = [trouble(first[0], wrong.format("erp-2")), trouble(second[0], wrong.format("erp-1"))]
     return Case([*first, *second], troubles)
 
@@ -92,7 +92,7 @@ def pinned(now: datetime) -> Case:
             "virtualMachineTemplate": {"metadata": {"labels": labels}, "spec": vm["spec"]},
         },
     )
-    return Case([pool], [trouble(pool, "its template has a UUID, so every VM of it will have the same")])
+    return Case([pool], [trouble(pool, "its template sets a UUID, so all its VMs will share it")])
 
 
 def snapshot_without(now: datetime) -> Case:

@@ -30,8 +30,8 @@ def without_copies(now: datetime) -> Case:
         made = _without_copies(complete(_sample(now, "telecom", name, 160 + i, i, instancetype=of)))
         del made[0]["status"]["instancetypeRef"]
         objects += made
-        troubles.append(trouble(made[0], "was restored without its status: it has no copy of its instancetype"))
-    return Case(objects, [*troubles, trouble(of, "two VMs have no copy, and it can be deleted")])
+        troubles.append(trouble(made[0], "was restored without its status: its instancetype isn't pinned"))
+    return Case(objects, [*troubles, trouble(of, "two VMs have no ControllerRevision of it, and it can be deleted")])
 
 
 def never_created(now: datetime) -> Case:
@@ -40,14 +40,14 @@ def never_created(now: datetime) -> Case:
     vm["spec"]["runStrategy"] = "Always"
     del vm["status"]["instancetypeRef"]
     _fails(vm, now, f'{_CLUSTER.lower()}s.instancetype.kubevirt.io "u1.2xlarge" not found')
-    return Case([vm, disk], [trouble(vm, "is to run, and its instancetype was never created")])
+    return Case([vm, disk], [trouble(vm, "can't start: its instancetype was never created")])
 
 
 def copy_deleted(now: datetime) -> Case:
     made = _without_copies(complete(_sample(now, "billing", "payments-db", 163, 0, instancetype=_large(now))))
     name = made[0]["status"]["instancetypeRef"]["controllerRevisionRef"]["name"]
     _fails(made[0], now, f'controllerrevisions.apps "{name}" not found')
-    wrong = "its ControllerRevision is deleted: it can't be stopped or restarted"
+    wrong = "its ControllerRevision was deleted: it can't be stopped or restarted"
     return Case(made, [trouble(made[0], wrong)])
 
 
@@ -56,7 +56,7 @@ def misspelt_kind(now: datetime) -> Case:
     vm["spec"]["instancetype"]["kind"] = "ClusterInstancetype"
     del vm["status"]["instancetypeRef"]
     _fails(vm, now, "got unexpected kind in InstancetypeMatcher: ClusterInstancetype")
-    return Case([vm, disk], [trouble(vm, "its matcher has a kind that does not exist")])
+    return Case([vm, disk], [trouble(vm, "its matcher has an unknown kind")])
 
 
 def too_old(now: datetime) -> Case:
@@ -64,7 +64,7 @@ def too_old(now: datetime) -> Case:
     vm, disk, *_ = complete(_sample(now, "windows-desktops", "archive-1", 165, instancetype=of))
     old = copy(vm, of, version="v1alpha2", uid=uid("archive-1's copy"), created=vm["metadata"]["creationTimestamp"])
     _fails(vm, now, "failed to decode object in ControllerRevision")
-    wrong = "its copy is of a version that KubeVirt 1.7 does not decode"
+    wrong = "its ControllerRevision can't be decoded by KubeVirt 1.7"
     return Case([vm, disk, old], [trouble(vm, wrong)])
 
 
@@ -74,7 +74,9 @@ def pinned_to_a_bare_one(now: datetime) -> Case:
     bare = copy(vm, of, name="u1-large-by-hand", labels={}, uid=uid("u1-large-by-hand"), created=_ago(now, days=2))
     vm["spec"]["instancetype"]["revisionName"] = "u1-large-by-hand"
     del vm["status"]["instancetypeRef"]
-    return Case([vm, disk, bare], [trouble(vm, "is pinned to a copy without labels, which KubeVirt deletes")])
+    return Case(
+        [vm, disk, bare], [trouble(vm, "is pinned to a ControllerRevision without labels, which KubeVirt deletes")]
+    )
 
 
 def sets_memory_itself(now: datetime) -> Case:
@@ -82,7 +84,7 @@ def sets_memory_itself(now: datetime) -> Case:
     vm, disk, *_ = complete(_sample(now, "lab", "heavy", 167, instancetype=of))
     vm["spec"]["template"]["spec"]["domain"]["memory"] = {"guest": "24Gi"}
     del vm["status"]["instancetypeRef"]
-    wrong = "sets the memory that its instancetype provides"
+    wrong = "sets memory, which its instancetype also sets"
     troubles = [trouble(vm, f"{wrong}: it can't start"), trouble(of, f"its VM has no copy, {_UNGUARDED}")]
     return Case([vm, disk], troubles)
 
@@ -91,7 +93,7 @@ def too_small(now: datetime) -> Case:
     by_name = offered(now)
     sample = _sample(now, "windows-desktops", "mini", 168, instancetype=by_name["u1.medium"])
     vm, *rest = complete(replace(sample, preference=by_name["windows.11"]))
-    return Case([vm, *rest], [trouble(vm, "has 1 CPU, and its preference now requires 2")])
+    return Case([vm, *rest], [trouble(vm, "has 1 CPU, but its preference now requires 2")])
 
 
 def shared(now: datetime) -> Case:
@@ -102,7 +104,7 @@ def shared(now: datetime) -> Case:
     clone[0]["status"]["instancetypeRef"]["controllerRevisionRef"]["name"] = name
     troubles = [
         trouble(first[-1], "booking's, and booking-clone refers to it"),
-        trouble(clone[0], "its copy belongs to booking, and is deleted together with that"),
+        trouble(clone[0], "its ControllerRevision belongs to booking and is deleted with booking"),
     ]
     return Case([*first, *clone], troubles)
 
@@ -131,7 +133,7 @@ def pool_without(now: datetime) -> Case:
             "virtualMachineTemplate": {"metadata": {"labels": labels}, "spec": vm["spec"]},
         },
     )
-    return Case([pool], [trouble(pool, "its template's instancetype does not exist: its next VM can't start")])
+    return Case([pool], [trouble(pool, "its template's instancetype doesn't exist: its next VM can't start")])
 
 
 def preset(now: datetime) -> Case:
@@ -148,7 +150,7 @@ def preset(now: datetime) -> Case:
     vmi = next(each for each in made if each["kind"] == "VirtualMachineInstance")
     vmi["metadata"]["annotations"]["virtualmachinepreset.kubevirt.io/io-threads"] = "kubevirt.io/v1"
     vmi["spec"]["domain"]["ioThreadsPolicy"] = "shared"
-    return Case([*made, applied], [trouble(vmi, "has its I/O threads from a preset, which KubeVirt will drop")])
+    return Case([*made, applied], [trouble(vmi, "gets its I/O threads from a preset, which KubeVirt will remove")])
 
 
 _CASES: tuple[Callable[[datetime], Case], ...] = (

@@ -45,7 +45,7 @@ NAMESPACES = ("default", "kubevirt", "shop", "billing", "lab", "telecom", "windo
 PARTS = ("virt-operator", "virt-api", "virt-controller", "kubevirt-ipam-controller-manager", "ovnkube-control-plane")
 
 GATES = ("DownwardMetrics", "HostDevices", "VSock")
-MISSPELT = Trouble("KubeVirt", "kubevirt", "kubevirt", "lists a gate VSock, which is none: it is called VSOCK")
+MISSPELT = Trouble("KubeVirt", "kubevirt", "kubevirt", "lists unknown feature gate VSock: the gate is called VSOCK")
 
 
 def addresses(network: SampleNetwork, host: int) -> tuple[str, ...]:

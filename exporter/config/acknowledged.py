@@ -20,7 +20,7 @@ _Severity = Literal["info", "warning", "critical"]
 def _cause(text: str) -> str:
     if len(text) != 16 or not set(text) <= set("0123456789abcdef"):
         raise ValueError(
-            f"{quoted(text)} is no id of a cause; `steward check -o wide` shows them: 16 digits and a to f"
+            f"{quoted(text)} is not the ID of a cause: 16 digits and a to f. Run `steward check -o wide` to list IDs"
         )
     return text
 
@@ -37,16 +37,18 @@ _Until = Annotated[str, AfterValidator(_until), WithJsonSchema({"type": "string"
 class AcknowledgedSettings(Section):
     """A cause that somebody knows of."""
 
-    cause: _Cause = Field(title="id of a cause", description="Its id, which page and `-o wide` show.")
+    cause: _Cause = Field(title="id of a cause", description="Its ID, as shown by the web UI and `-o wide`.")
     until: _Until = Field(
         title="date or time",
-        description="When it comes back: 2026-12-01, which is the beginning of that day in UTC, or a time such as "
+        description="When it expires: 2026-12-01, which is the beginning of that day in UTC, or a time such as "
         "2026-12-01T08:00:00Z.",
     )
-    because: Text = Field(title="text", description="Why it may wait.")
-    by: OptionalText = setting(None, "Who says so.", "text")
+    because: Text = Field(title="text", description="Reason, shown with the acknowledged cause.")
+    by: OptionalText = setting(None, "Name recorded with the acknowledgement.", "text")
     severity: _Severity = setting(
-        "warning", "The worst that is acknowledged: what is worse comes back.", listed(get_args(_Severity))
+        "warning",
+        "Highest severity that is acknowledged. Worse findings are shown as usual.",
+        listed(get_args(_Severity)),
     )
 
     @model_serializer(mode="wrap")

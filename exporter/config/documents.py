@@ -15,25 +15,25 @@ from .section import Section
 from .settings import model_of
 
 _INTRODUCTION = f"""\
-One YAML file, `--config FILE` or `${CONFIG_VARIABLE}`; each key may also come from the environment, some from a flag.
-A flag takes precedence over the environment, the environment over the file, the file over the default. No key is
-required, and no file. `steward config check FILE` validates a file, `steward config show` prints the values in effect
-and where each comes from. Nothing in it is secret.
+The configuration is one YAML file, set by `--config FILE` or `${CONFIG_VARIABLE}`. Each key can also come from the
+environment, and some from a flag. Precedence: flag, environment, file, default. Neither a key nor the file is required.
+`steward config check FILE` validates a file. `steward config show` prints the values in effect and their sources. The
+configuration contains no secrets.
 
 Durations have units, the larger before the smaller: `250ms`, `90s`, `10m`, `2h30m`, `1d`. Only `true` and `false` are
-booleans; duplicate keys, anchors, aliases and tags are refused, and so are unknown keys. All mistakes are reported at
-once. In the environment lists are separated by commas, and an empty variable counts as unset.
+booleans. Unknown and duplicate keys, anchors, aliases and tags are rejected. All mistakes are reported at once. In the
+environment, commas separate the entries of a list, and an empty variable counts as unset.
 
-Editors validate the file as you type; the schema covers all but the ranges of durations and ports:
+Editors can validate the file against the schema. The schema covers everything except the ranges of durations and ports:
 
 ```yaml
 # yaml-language-server: $schema=config.schema.json
 ```
 
-`steward serve` follows the file: a change of its content takes effect within seconds, on SIGHUP at once. A file with
-mistakes changes nothing, and neither does one that has become empty (`{{}}` is a configuration without a key); it is
-reported in the log, on the page, and by `kubevirt_steward_config_reload_success 0`. A change that needs a restart is
-reported, too. Mount a ConfigMap as a directory: with `subPath` it is never updated.
+`steward serve` follows the file. A change takes effect within seconds, or at once on SIGHUP. A file with mistakes
+changes nothing, and neither does an empty file (`{{}}` is a configuration without keys). The log, the web UI and
+`kubevirt_steward_config_reload_success 0` report such a file. A change that needs a restart is reported, too. Mount a
+ConfigMap as a directory: with `subPath`, Kubernetes never updates it.
 """
 
 

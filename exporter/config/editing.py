@@ -47,7 +47,7 @@ def with_entry(text: str, entry: dict[str, str], comment: str = "") -> str:
     """The text of the file with the entry behind the others. Raises ValueError."""
     before, mistakes = read(text.encode())
     if mistakes or not (before is None or isinstance(before, dict)):
-        raise ValueError("it has mistakes; `steward config check` says which")
+        raise ValueError("it has mistakes. Run `steward config check` to list them")
     there = (before or {}).get(_LIST)
     entries = list(there) if isinstance(there, list) else []
     _refuse_more(entries, entry["cause"])
@@ -60,16 +60,16 @@ def with_entry(text: str, entry: dict[str, str], comment: str = "") -> str:
     after, mistakes = read(changed.encode())
     whole = {**(before or {}), _LIST: [*entries, entry]}
     if mistakes or after != whole:
-        raise ValueError(f"it is written in a form in which `{_LIST}` can't be added to; put the entry in by hand")
+        raise ValueError(f"it is written in a form in which `{_LIST}` can't be extended. Add the entry by hand")
     return changed
 
 
 def _refuse_more(entries: list[Any], cause: str) -> None:
     """A steward refuses a file with two entries of a cause, or with too many. Raises ValueError."""
     if any(isinstance(each, dict) and each.get("cause") == cause for each in entries):
-        raise ValueError(f"it has an entry of cause {cause} already; change that one")
+        raise ValueError(f"it has an entry of cause {cause} already. Change that entry")
     if len(entries) >= MOST:
-        raise ValueError(f"`{_LIST}` has {len(entries)} entries, and may have {MOST}; take out those that are over")
+        raise ValueError(f"`{_LIST}` has {len(entries)} entries, and the limit is {MOST}. Remove expired entries")
 
 
 def _place(text: str, end: int) -> tuple[int, str, list[str]]:
@@ -80,7 +80,7 @@ def _place(text: str, end: int) -> tuple[int, str, list[str]]:
     if found is None:
         return end, "", [f"{_LIST}:\n"]
     if not isinstance(found, yaml.SequenceNode) or found.flow_style or not found.value:
-        raise ValueError(f"`{_LIST}` is there without a list below it; put the entry in by hand")
+        raise ValueError(f"`{_LIST}` has no list below it. Add the entry by hand")
     mark = _last(found).end_mark
     return int(mark.line + (mark.column > 0)), " " * found.start_mark.column, []
 

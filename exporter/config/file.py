@@ -38,10 +38,10 @@ class _Loader(yaml.SafeLoader):
         event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise _RefusedError(
-                None, None, "anchors and aliases are not supported; write the value out", event.start_mark
+                None, None, "anchors and aliases are not supported. Write the value out", event.start_mark
             )
         if getattr(event, "tag", None):
-            raise _RefusedError(None, None, "tags are not supported; write the value without it", event.start_mark)
+            raise _RefusedError(None, None, "tags are not supported. Write the value without the tag", event.start_mark)
         self.depth += 1
         if self.depth > _DEEPEST:
             raise _RefusedError(None, None, "this is nested too deeply", event.start_mark)
@@ -74,9 +74,9 @@ def _where(error: yaml.MarkedYAMLError) -> tuple[str, str]:
     mark = error.problem_mark or error.context_mark
     what = ", ".join(part for part in (error.context, error.problem) if part)
     if "single document" in what:
-        what = "a second document starts here; only one may be there"
+        what = "a second document starts here. Only one is allowed"
     what = "".join(character if character.isprintable() else "?" for character in what)
-    return (f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""), what or "this is no YAML"
+    return (f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""), what or "this is not YAML"
 
 
 def _plain(node: yaml.Node | None, path: str, mistakes: list[tuple[str, str]]) -> Any:

@@ -28,10 +28,10 @@ def parse_duration(value: Any) -> timedelta:
     if isinstance(value, timedelta):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
-        raise ValueError(f'{quoted(value)} has no unit; write it as "{str(value)[:12]}s" if seconds are meant')
+        raise ValueError(f'{quoted(value)} has no unit. Write it as "{str(value)[:12]}s" if seconds are meant')
     found = re.fullmatch(_DURATION, value) if isinstance(value, str) else None
     if found is None:
-        raise ValueError(f'{quoted(value)} is no duration; write it as "90s", "10m", "2h30m" or "1d"')
+        raise ValueError(f'{quoted(value)} is not a duration. Write it as "90s", "10m", "2h30m" or "1d"')
     return timedelta(**{unit: int(count) for unit, count in zip(_UNITS, found.groups(), strict=True) if count})
 
 
@@ -48,48 +48,48 @@ def address(value: Any) -> tuple[str, int]:
     """Host and port. Raises ValueError."""
     found = re.fullmatch(_ADDRESS, value) if isinstance(value, str) else None
     if found is None or int(found[3]) > 65535:
-        raise ValueError(f"{quoted(value)} is no HOST:PORT; write it as 127.0.0.1:9877 or [::1]:9877")
+        raise ValueError(f"{quoted(value)} is not HOST:PORT. Write it as 127.0.0.1:9877 or [::1]:9877")
     return found[1] or found[2] or "127.0.0.1", int(found[3])
 
 
 def _text(text: str) -> str:
     if not text or not text.isprintable():
-        raise ValueError(f"{quoted(text)} is {'no single line of text' if text else 'empty'}")
+        raise ValueError(f"{quoted(text)} is {'not a single line of text' if text else 'empty'}")
     return text
 
 
 def _url(text: str) -> str:
     if not re.fullmatch(_URL, text):
-        raise ValueError(f"{quoted(text)} is no URL of a server; write it as https://HOST:PORT, without a path")
+        raise ValueError(f"{quoted(text)} is not the URL of a server. Write it as https://HOST:PORT, without a path")
     return text
 
 
 def host_name(text: str) -> str:
     """Raises ValueError."""
     if not re.fullmatch(_HOST_NAME, text):
-        raise ValueError(f"{quoted(text)} is no host name; write it as steward.example.org, without a port")
+        raise ValueError(f"{quoted(text)} is not a host name. Write it as steward.example.org, without a port")
     return text
 
 
 def _header(text: str) -> str:
     if not re.fullmatch(_HEADER, text):
-        raise ValueError(f"{quoted(text)} is no header of a proxy; write it as X-Forwarded-Access-Token")
+        raise ValueError(f"{quoted(text)} is not a header of a proxy. Write it as X-Forwarded-Access-Token")
     return text
 
 
 def _version(text: str) -> str:
     found = parse(text)
     if found is None:
-        raise ValueError(f'{quoted(text)} is no version of KubeVirt\'s own releases; write it as "v1.8.4"')
+        raise ValueError(f'{quoted(text)} is not a release of KubeVirt. Write it as "v1.8.4"')
     if found.commits:
-        raise ValueError(f'{quoted(text)} is between two releases; write the one before it, "{found.tag}"')
+        raise ValueError(f'{quoted(text)} is between two releases. Write the earlier release, "{found.tag}"')
     return found.tag
 
 
 def _which(value: object) -> object:
     if isinstance(value, bool) or value == "copied":
         return value
-    raise ValueError(f"{quoted(value)} is none of true, false and copied")
+    raise ValueError(f"{quoted(value)} is not true, false or copied")
 
 
 Duration = Annotated[

@@ -120,7 +120,7 @@ def _foreign(environment: Iterable[str], keys: Iterable[Key]) -> Iterator[Mistak
         if rest != name and rest not in known and not _SERVICE.fullmatch(rest):
             near = nearest(rest, known, 0.75)
             if "__" in rest or (near and abs(len(near) - len(rest)) <= 2):
-                hint = f'; did you mean "{PREFIX}{near}"?' if near else ""
+                hint = f'. Did you mean "{PREFIX}{near}"?' if near else ""
                 yield Mistake("environment", name, f"no such key{hint}")
 
 
@@ -141,9 +141,9 @@ def _of_the_whole(config: Config, checks: Iterable[Check], refused: Iterable[Key
     if key and not any(each.path[0] == "reconcile" for each in refused):
         yield f"reconcile.{key}", why
     if not config.cluster and any("cluster" in link.fields for link in config.links):
-        yield "links", "{cluster} stands for nothing; set cluster too"
+        yield "links", "{cluster} has no value. Set cluster too"
     if not any(isinstance(kind, ApiKind) for check in checks if config.of(check.id).enabled for kind in check.reads):
-        yield "checks", "nothing would be looked at; leave a check enabled"
+        yield "checks", "no check would run. Leave at least one check enabled"
 
 
 def _doubled(causes: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -32,9 +32,9 @@ def _url(text: str) -> str:
     except ValueError:
         sound = False
     if not sound or not text.isprintable() or " " in text or parts.query or parts.fragment:
-        raise ValueError(f"{quoted(text)} is no URL; write it as https://HOST:PORT")
+        raise ValueError(f"{quoted(text)} is not a URL. Write it as https://HOST:PORT")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("a URL must not have a password in it; use tokenFile")
+        raise ValueError("a URL must not contain a password. Use tokenFile")
     return text.rstrip("/")
 
 
@@ -55,22 +55,22 @@ def _template(text: str) -> str:
     """Raises ValueError. Only what follows on the host may have fields: a name in a cluster chooses no host."""
     for field, brace in _PARTS.findall(text):
         if brace:
-            raise ValueError(f"{quoted(text)} has a single brace; write {{name}} for a name, %7B and %7D for braces")
+            raise ValueError(f"{quoted(text)} has a single brace. Write {{name}} for a name, %7B and %7D for braces")
         if field not in FIELDS:
             near = nearest(field, FIELDS)
-            hint = f"did you mean {{{near}}}?" if near else f"there are {', '.join(f'{{{each}}}' for each in FIELDS)}"
-            raise ValueError(f"{quoted(text)} has {{{field[:40]}}}, which stands for nothing; {hint}")
+            hint = f"Did you mean {{{near}}}?" if near else f"Fields: {', '.join(f'{{{each}}}' for each in FIELDS)}"
+            raise ValueError(f"{quoted(text)} has {{{field[:40]}}}, which is not a field. {hint}")
     try:
         parts = urlsplit(text)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         sound = False
     if not sound or not text.isascii() or not text.isprintable() or any(each in text for each in " \"'<>\\^`"):
-        raise ValueError(f"{quoted(text)} is no link; write it as https://HOST/PATH with {{name}} and the like")
+        raise ValueError(f"{quoted(text)} is not a link. Write it as https://HOST/PATH with {{name}} and the like")
     if re.search("[{}]", parts.scheme + parts.netloc):
-        raise ValueError(f"{quoted(text)} has a field in its host; fields may stand behind it only")
+        raise ValueError(f"{quoted(text)} has a field in its host. Fields can only stand after the host")
     if "@" in parts.netloc:
-        raise ValueError("a link must not have a user or a password in it: everybody who opens the page sees it")
+        raise ValueError("a link must not contain a user or a password: every user of the web UI sees it")
     return text
 
 
@@ -80,12 +80,12 @@ _Template = Annotated[Text, AfterValidator(_template), WithJsonSchema({"type": "
 class Link(Section):
     """A page of others. It is shown for objects of its kinds, where all that its URL asks for is known."""
 
-    name: OptionalText = setting(None, "What it is called.", "text")
+    name: OptionalText = setting(None, "Its name.", "text")
     url: Annotated[_Template | None, WithJsonSchema({"type": "string", "pattern": "^https?://"})] = setting(
         None, "Its address, with fields in braces.", "link"
     )
     kinds: Annotated[tuple[Text, ...], Strict(False)] = setting(
-        (), "Of which objects it is a page; of all, where there is none.", "list of kinds"
+        (), "Kinds of objects that it is for. Without it: all kinds.", "list of kinds"
     )
 
     @model_validator(mode="after")

@@ -46,7 +46,7 @@ def _of_entry(error: Mapping[str, Any], path: tuple[str, ...], key: Key) -> str:
     within = (*key.path, *path[len(key.path) + 1 :])
     field = next((each for each in key.entries if each.path == within[: len(each.path)]), None)
     if error["type"] == "missing" and field is not None:
-        return f"it is missing; write {field.title}"
+        return f"it is missing. Write {field.title}"
     if field is None and error["type"] == "value_error":  # of the mapping as a whole
         return str(error["ctx"]["error"])
     return _why(error, within, field, key.entries)
@@ -58,29 +58,29 @@ def _why(error: Mapping[str, Any], path: tuple[str, ...], key: Key | None, keys:
         return _unknown(path[-1], path[:-1], keys)
     if key is None:  # a section; a text in place of the whole may be anything, and is not shown
         what = written if path or not isinstance(value, str) else "text"
-        return f"{what} can't stand here; write a mapping with {', '.join(_names(path, keys))}"
+        return f"{what} is not allowed here. Write a mapping with {', '.join(_names(path, keys))}"
     noun, _, ends = key.title.partition(", ")
     match error["type"]:
         case "no_value":
-            return f"it has no value; write {key.title}, or leave it out"
+            return f"it has no value. Write {key.title}, or omit it"
         case "value_error" if not isinstance(error["ctx"]["error"], UnicodeError):
             return str(error["ctx"]["error"])
         case "greater_than_equal" | "less_than_equal":
             number = write_duration(value) if isinstance(value, timedelta) else str(value)
-            return f"{number[:20]} is out of range; it must be {ends}"
+            return f"{number[:20]} is out of range. It must be {ends}"
         case "too_long":
-            return f"it has {error['ctx']['actual_length']} entries; {error['ctx']['max_length']} are the most"
+            return f"it has {error['ctx']['actual_length']} entries, and the limit is {error['ctx']['max_length']}"
         case "bool_type":
-            return f"{written} is neither true nor false"
+            return f"{written} is not true or false"
         case _ if get_origin(key.type) is Literal:
             options = get_args(key.type)
             near = nearest(value, options) if isinstance(value, str) else None
-            hint = f'did you mean "{near}"?' if near else f"write {listed(options)}"
-            return f"{written} is not known; {hint}"
+            hint = f'Did you mean "{near}"?' if near else f"Write {listed(options)}"
+            return f"{written} is unknown. {hint}"
         case "string_type":
-            hint = "" if isinstance(value, list | dict) else f'; write it in quotes: "{written}"'
-            return f"{written} is no text{hint}"
-    return f"{written} is no {noun}"
+            hint = "" if isinstance(value, list | dict) else f'. Write it in quotes: "{written}"'
+            return f"{written} is not text{hint}"
+    return f"{written} is not a {noun}"
 
 
 def _shown(path: tuple[str, ...]) -> str:
@@ -96,8 +96,8 @@ def _names(path: tuple[str, ...], keys: Iterable[Key]) -> list[str]:
 def _unknown(name: str, path: tuple[str, ...], keys: tuple[Key, ...]) -> str:
     what, names = "no such check" if path == ("checks",) else "no such key", _names(path, keys)
     if near := nearest(name, names):
-        return f'{what}; did you mean "{near}"?'
+        return f'{what}. Did you mean "{near}"?'
     elsewhere = {key.path[-1]: key.name for key in reversed(keys) if key.path[-1] != "enabled"}
     if right := elsewhere.get(nearest(name, elsewhere) or ""):
-        return f'{what}; did you mean "{right}"{"" if "." in right else " at the top"}?'
-    return f"{what}; there may be {', '.join(names)}"
+        return f'{what}. Did you mean "{right}"{"" if "." in right else " at the top"}?'
+    return f"{what}. Known: {', '.join(names)}"

@@ -18,7 +18,7 @@ from .file import content_of, digest_of
 from .mistakes import Mistake, Mistakes
 
 log = logging.getLogger(__name__)
-_EMPTY = "the file is empty, as one that was cut off; to go back to the defaults write {} into it"
+_EMPTY = "the file is empty, possibly truncated. To restore the defaults, write {} into it"
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class ReloadStatus:
 
     @property
     def notices(self) -> list[str]:
-        return [f"{name} changed; it takes effect at the next start" for name in self.waiting]
+        return [f"{name} changed. It takes effect at the next start" for name in self.waiting]
 
 
 class Reloadable(Protocol):
@@ -69,16 +69,16 @@ class Reloading(Generic[L]):
         if isinstance(loaded, Mistakes):
             self.status.mistakes = loaded
             lines = "; ".join(f"{each.place} {each.path}: {each.what}" for each in loaded.each).replace('"', "'")
-            log.error('event="configuration refused" kept=%s why="%s"', self.status.digest, lines)
+            log.error('event="configuration rejected" kept=%s why="%s"', self.status.digest, lines)
             return
         self._take(loaded)
         self.status.digest, self.status.mistakes = loaded.digest, None
         before = self.status.waiting
         self.status.waiting = loaded.waiting(self._started)
-        log.info('event="configuration taken" hash=%s', loaded.digest)
+        log.info('event="configuration loaded" hash=%s', loaded.digest)
         for name, notice in zip(self.status.waiting, self.status.notices, strict=True):
             if name not in before:
-                log.warning('event="change waits" key=%s why="%s"', name, notice)
+                log.warning('event="restart required" key=%s why="%s"', name, notice)
 
 
 class Watched:

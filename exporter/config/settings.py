@@ -33,8 +33,8 @@ from .names import LISTEN, LOG_LEVEL, LOG_LEVELS, LogLevel
 from .outside import Link
 from .section import Section
 
-INSECURE = "true serves plain HTTP without tokens: whoever reaches it can read everything. Without it TLS is required."
-HOSTS = "Names that are answered to without TLS, beside localhost, the host of `listen` and every IP address."
+INSECURE = "true serves plain HTTP without tokens: every client can read everything. Without it TLS is required."
+HOSTS = "Names accepted without TLS, in addition to localhost, the host of `listen` and every IP address."
 
 
 LogFormat = Literal["logfmt", "json"]
@@ -44,14 +44,14 @@ MetricsProfile = Literal["minimal", "default", "full"]
 class PaceSettings(Section):
     """How the API server is asked."""
 
-    watch: Duration = setting("4m30s", "How long a watch lasts before it is opened again.", low="30s", high="1h")
+    watch: Duration = setting("4m30s", "How long a watch lasts before it is reopened.", low="30s", high="1h")
     stale_after: Duration = setting(
-        "1m", "What is known of a kind is stale after so long without a connection.", low="5s", high="1h"
+        "1m", "Time without a connection after which the data of a kind is stale.", low="5s", high="1h"
     )
     look_again: Duration = setting(
-        "10s", "How often to look whether a permission was granted or a CRD installed.", low="1s", high="1h"
+        "10s", "How often to check for a granted permission or an installed CRD.", low="1s", high="1h"
     )
-    longest_wait: Duration = setting("30s", "The longest wait between two tries after failures.", low="1s", high="10m")
+    longest_wait: Duration = setting("30s", "Longest wait between two attempts after failures.", low="1s", high="10m")
 
 
 class SeriesLimitSettings(Section):
@@ -60,8 +60,8 @@ class SeriesLimitSettings(Section):
     What is left out is counted in `kubevirt_steward_series_dropped`.
     """
 
-    family: int = setting(50_000, "Series of one metric family.", "whole number of series", 2, 10_000_000)
-    total: int = setting(200_000, "Series of all families together.", "whole number of series", 2, 10_000_000)
+    family: int = setting(50_000, "Limit of series of one metric family.", "whole number of series", 2, 10_000_000)
+    total: int = setting(200_000, "Limit of series of all families together.", "whole number of series", 2, 10_000_000)
 
 
 class MetricsSettings(Section):
@@ -90,9 +90,9 @@ class TLSSettings(Section):
     def mistake(self, insecure: bool) -> tuple[str, str]:
         """The key of what does not go together, and why; empty where all does."""
         if bool(self.cert_file) != bool(self.key_file):
-            return "tls", "certFile and keyFile go together; set both or none"
+            return "tls", "certFile and keyFile belong together. Set both or neither"
         return (
-            ("insecure", "plain HTTP has no certificate; leave tls out, or insecure")
+            ("insecure", "plain HTTP has no certificate. Omit tls or insecure")
             if self.cert_file and insecure
             else ("", "")
         )
@@ -101,7 +101,7 @@ class TLSSettings(Section):
 class LoginSettings(Section):
     """How a browser comes by a token."""
 
-    session: Duration = setting("8h", "How long a login by the form of the page lasts.", low="1m", high="7d")
+    session: Duration = setting("8h", "How long a login by the form of the web UI lasts.", low="1m", high="7d")
     token_header: OptionalHeader = setting(
         None,
         "The header in which a proxy in front puts the token of its user, beside `Authorization`: "
@@ -116,10 +116,10 @@ class ReconcileSettings(Section):
     url: OptionalServer = setting(None, "URL of the sidecar, whose repairs are shown with the findings.", "URL")
     token_file: OptionalText = setting(None, "Path of a file with the token that the sidecar accepts.", "text")
     ca_file: OptionalText = setting(
-        None, "Path of the certificates that the sidecar's is verified by. Without it: those of the system.", "text"
+        None, "Path of the CA certificates that verify the sidecar's. Without it: the system's.", "text"
     )
     server_name: OptionalHostName = setting(
-        None, "The name that the sidecar's certificate has to be for. Without it: the URL's host.", "host name"
+        None, "Name that the sidecar's certificate must have. Without it: the URL's host.", "host name"
     )
 
     @property
@@ -130,9 +130,9 @@ class ReconcileSettings(Section):
                 return key, "it is for the sidecar at reconcile.url, which is not set"
         host = _HOST.match(self.url or "")
         if self.server_name and host:
-            return "serverName", "a server has a certificate with https only; write reconcile.url with https"
+            return "serverName", "only https has a server certificate. Write reconcile.url with https"
         if self.token_file and host and host[1] not in _LOOPBACK:
-            return "tokenFile", "a token is not sent over http to another host; write reconcile.url with https"
+            return "tokenFile", "a token is not sent over http to another host. Write reconcile.url with https"
         return "", ""
 
 
@@ -145,7 +145,7 @@ class CheckSettings(Section):
 
     struct: ClassVar[type[Struct] | None] = None
 
-    enabled: bool = setting(True, "false leaves the check out: it finds nothing, counts nothing, is silent by choice.")
+    enabled: bool = setting(True, "false disables the check: it reports no findings and no counts.")
 
     @property
     def settings(self) -> Any:
@@ -158,7 +158,7 @@ class CheckSettings(Section):
 class Config(Section):
     """The configuration of the exporter."""
 
-    listen: Address = setting(LISTEN, "Where page, metrics and API are served.", "HOST:PORT")
+    listen: Address = setting(LISTEN, "Address of the web UI, metrics and API.", "HOST:PORT")
     insecure: bool = setting(False, INSECURE)
     hosts: HostNames = setting((), HOSTS, "list of host names")
     tls: TLSSettings = Field(default_factory=TLSSettings)
@@ -167,14 +167,14 @@ class Config(Section):
         None, "Path of a kubeconfig. Without it: $KUBECONFIG, ~/.kube/config, else the pod's ServiceAccount.", "text"
     )
     context: OptionalText = setting(None, "Context of the kubeconfig. Without it: its current one.", "text")
-    log_level: LogLevel = setting(LOG_LEVEL, "The least severity that is logged.", listed(LOG_LEVELS))
-    log_format: LogFormat = setting("logfmt", "How a log line is written.", listed(get_args(LogFormat)))
+    log_level: LogLevel = setting(LOG_LEVEL, "Lowest level that is logged.", listed(LOG_LEVELS))
+    log_format: LogFormat = setting("logfmt", "Format of log lines.", listed(get_args(LogFormat)))
     settle: Duration = setting(
-        "250ms", "From a change to its evaluation, so that what belongs together has arrived.", low="0s", high="1m"
+        "250ms", "Time from a change to its evaluation, which related changes share.", low="0s", high="1m"
     )
     assume_upstream_version: OptionalVersion = setting(
         None,
-        "The release of KubeVirt that a downstream build is made from: by it the feature gates are known.",
+        "Release of KubeVirt that a downstream build is based on. It determines the known feature gates.",
         "version such as v1.8.4",
     )
     pace: PaceSettings = Field(default_factory=PaceSettings)
@@ -183,16 +183,16 @@ class Config(Section):
     reconcile: ReconcileSettings = Field(default_factory=ReconcileSettings)
     acknowledged: Acknowledged = setting(
         (),
-        "Causes that somebody knows of, each with cause (its id), until (a date or time), because, and optionally by "
-        "and severity, the worst that is acknowledged: by default warning, so that a critical finding comes back. "
-        "They are shown as such, and do not alert until then. `steward ignore` writes an entry.",
+        "Acknowledged causes, each with cause (its ID), until (a date or time) and because. by and severity are "
+        "optional: severity is the highest that is acknowledged, by default warning, so that a critical finding still "
+        "alerts. The causes are shown as acknowledged and don't alert until then. `steward ignore` writes an entry.",
         "list of mappings",
     )
-    cluster: OptionalText = setting(None, "What `{cluster}` stands for in links.", "text")
+    cluster: OptionalText = setting(None, "Value of `{cluster}` in links.", "text")
     links: Annotated[tuple[Link, ...], Strict(False)] = setting(
         (),
-        "Pages of others that the pages of VMs, nodes, networks and findings link to. Each has a `name`, a `url` with "
-        "`{name}` and the like, and may have `kinds`: docs/page.md.",
+        "Links to other tools on the pages of VMs, nodes, networks and findings. Each has a `name`, a `url` with "
+        "fields such as `{name}`, and optionally `kinds`: docs/page.md.",
         "list of links",
     )
     checks: Section = Field(default_factory=Section)

@@ -54,7 +54,7 @@ STATE = State(
     gauges=(
         Gauge(
             "kubevirt_vmi_eviction_strategy",
-            "VMIs that have not ended, by the eviction strategy that applies to them.",
+            "Unfinished VMIs, by their effective eviction strategy.",
             ("strategy",),
             _samples,
         ),

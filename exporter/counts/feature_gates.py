@@ -37,7 +37,7 @@ STATE = State(
     gauges=(
         Gauge(
             "kubevirt_feature_enabled",
-            "1 where a feature gate that this version of KubeVirt knows is on, else 0; source says why: always, listed "
+            "1 if a feature gate of this version of KubeVirt is on, otherwise 0; source is the cause: always, listed "
             "or default, disabled or off.",
             ("feature", "stage", "source"),
             FeatureGates.samples,

@@ -32,7 +32,7 @@ STATE = State(
     gauges=(
         Gauge(
             "kubevirt_upgrade_in_progress",
-            "1 while KubeVirt's control plane is being brought to another release, else 0.",
+            "1 while KubeVirt's control plane is being upgraded to another release, otherwise 0.",
             ("namespace", "name"),
             Upgrades.samples,
         ),

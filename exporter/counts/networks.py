@@ -87,27 +87,27 @@ STATE = State(
     gauges=(
         Gauge(
             "kubevirt_ipam_pool_capacity",
-            "Addresses that a subnet of a network can give out by itself.",
+            "Addresses that a subnet of a network can allocate dynamically.",
             ("network", "subnet"),
             _capacity,
         ),
         Gauge(
             "kubevirt_ipam_pool_used",
-            "Addresses of a subnet's capacity that are taken, by what they are used for.",
+            "Used addresses of a subnet's capacity, by use.",
             ("network", "subnet", "use"),
             _used,
         ),
         Gauge(
             "kubevirt_ipam_pool_withheld",
             "Addresses of a subnet that are not part of its capacity: excluded, kept for the network's infrastructure, "
-            "or reserved for those who ask for them.",
+            "or reserved for explicit requests.",
             ("network", "subnet", "why"),
             _withheld,
         ),
         Gauge(
             "kubevirt_ipam_pool_used_outside",
-            "Addresses that are held in a network and are of no subnet's capacity, by where they stand and what they "
-            "are used for; only where there are any.",
+            "Addresses held in a network outside of its subnets' capacity, by place and use. No series without such "
+            "addresses.",
             ("network", "place", "use"),
             _outside,
         ),

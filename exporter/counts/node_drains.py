@@ -104,14 +104,14 @@ STATE = State(
     gauges=(
         Gauge(
             "kubevirt_node_drain_vmis",
-            "VMIs that are left on a node that is cordoned or drained, by the state of their departure.",
+            "VMIs left on a cordoned or draining node, by the state of their departure.",
             ("node", "state"),
             _left_samples,
         ),
         Gauge(
             "kubevirt_node_drain_started_timestamp_seconds",
-            "Since when a node is drained: by its maintenance, else its taints, else the first request of those that "
-            "VMIs leave it; only where one of them records it.",
+            "Time at which the drain of the node started: by its maintenance, else its taints, else its first "
+            "evacuation request. No series if none of them records it.",
             ("node",),
             _started_samples,
         ),

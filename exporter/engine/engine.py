@@ -385,7 +385,7 @@ class Engine:
             return
         work.evaluated.partitions += 1
         if answer.error:
-            log.error('event="check raised" check=%s partition="%s"', work.check.id, partition, exc_info=answer.error)
+            log.error('event="check crashed" check=%s partition="%s"', work.check.id, partition, exc_info=answer.error)
             work.evaluated.errors += 1
         if answer.partial and (answer.error or answer.unread):
             return  # as it was: the check says already that it does not see all

@@ -92,7 +92,7 @@ class Answerable:
     @cached_property
     def unknown(self) -> str:
         """Why there is no answer although there should be one; empty where there is."""
-        waiting = "a watch is connecting again; what it missed is not there yet" if self.waiting else ""
+        waiting = "a watch is reconnecting, and missed events haven't arrived yet" if self.waiting else ""
         return "; ".join(self.unseen) or waiting
 
 
@@ -111,7 +111,7 @@ def standing(check: Check, cluster: Cluster) -> Answerable:
         if source is not None and source.within and kind.reach is not Reach.CLUSTER:
             partly[kind.record] = Partly(frozenset(source.within), f"{kind.name}: {source.why}")
         elif source is None or not source.readable:
-            unseen[kind.record] = f"{kind.name}: {source.why if source is not None else 'nobody looks for it'}"
+            unseen[kind.record] = f"{kind.name}: {source.why if source is not None else 'no reflector reads it'}"
     by = check.scope.by.passed if check.scope.by is not None else frozenset()
     aimless = any(kind in unseen for kind in (*by, *(kind.record for kind in check.requires)))
     if any(kind in partly for kind in by):  # which partitions there are is not known, and a part of them would mislead

@@ -139,4 +139,4 @@ def _requirement(term: str, text: str) -> Requirement:
     if match := _AMONG.fullmatch(term):
         values = tuple(each.strip() for each in match[3].split(","))
         return Requirement(match[1], "In" if match[2] == "in" else "NotIn", values)
-    raise ValueError(f"{text!r} is no selector; write it as zone=a,!gpu or as tier in (web,db)")
+    raise ValueError(f"{text!r} is not a selector. Write it as zone=a,!gpu or as tier in (web,db)")

@@ -108,8 +108,8 @@ class Client:
             if error.code < 500 and error.code != 429:
                 await asyncio.sleep(self._pace.first_wait)  # who may not ask gives it the moment
                 return
-            what = f"whether it serves {kind.resource} is not known: `kubectl get --raw /readyz?verbose` says more"
-            raise StatusError(503, f"the API server is not ready, so {what}", error.retry_after) from error
+            what = f"whether it serves {kind.resource} is unknown. Run `kubectl get --raw /readyz?verbose`"
+            raise StatusError(503, f"the API server is not ready: {what}", error.retry_after) from error
 
     async def newest(self, kind: ApiKind[Any], version: str) -> bytes:
         """A page with the newest resourceVersion, and at most one object.
@@ -235,19 +235,19 @@ async def greet(transport: Transport) -> str:
 def _unreachable(server: str, error: UnreachableError) -> str:
     why = refusal_of(error)
     what = f"{server} is not reachable: {why}" if why else str(error)
-    return f"{what}; check the server that your kubeconfig names, and the way to it: {_LOOK}"
+    return f"{what}. Check the server in your kubeconfig and the network path to it: {_LOOK}"
 
 
 def _refused(server: str, error: StatusError) -> str:
     if error.code == 401:
         return (
-            f"{server} does not accept your credentials (401 Unauthorized): they have expired, or are for another "
-            "cluster; log in again, and look with `kubectl auth whoami`"
+            f"{server} rejects your credentials (401 Unauthorized): they have expired or belong to another cluster. "
+            "Log in again and check with `kubectl auth whoami`"
         )
     if error.code < 500:
         return _no_api(server, str(error))
-    return f"{server} can't answer now: {error}; try again later, or look with `kubectl get --raw /readyz?verbose`"
+    return f"{server} can't respond now: {error}. Try again later, or check with `kubectl get --raw /readyz?verbose`"
 
 
 def _no_api(server: str, answer: str) -> str:
-    return f"{server} is not a Kubernetes API: it answers /version with {answer}; check the server of your kubeconfig"
+    return f"{server} is not a Kubernetes API: it answers /version with {answer}. Check the server in your kubeconfig"

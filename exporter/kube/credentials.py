@@ -96,7 +96,7 @@ async def run(plugin: Mapping[str, Any], seconds: float) -> Credentials:
     try:
         answer = msgspec.json.decode(output, type=_ExecCredential)
     except MALFORMED as error:
-        raise ConfigError(f"{hint}: what it printed is not an ExecCredential: {error}") from error
+        raise ConfigError(f"{hint}: its output is not an ExecCredential: {error}") from error
     if answer.api_version != version:
         raise ConfigError(f"{hint}: it answered with apiVersion {answer.api_version[:64]!r} instead of {version!r}")
     return answer.status
@@ -183,8 +183,8 @@ def loader_from_environment(
 
     else:
         raise ConfigError(
-            "no cluster is configured: there is no ~/.kube/config, $KUBECONFIG is not set, and this is not a pod; "
-            "set one with --kubeconfig"
+            "no cluster is configured: there is no ~/.kube/config, $KUBECONFIG is not set, and this is not a pod. "
+            "Set one with --kubeconfig"
         )
     return load
 
@@ -316,7 +316,7 @@ def _refresh_from_exec(loader: Any) -> Callable[[Any], Awaitable[None]]:
                 await loader.load_from_exec_plugin()
             except (ConfigError, *_UNUSABLE) as error:
                 failed_at = time.monotonic()
-                log.warning('event="token not refreshed" why="%s"', error)  # the present one may still be valid
+                log.warning('event="token refresh failed" why="%s"', error)  # the present one may still be valid
                 return
             configuration.api_key["BearerToken"] = loader.token
 
@@ -334,7 +334,7 @@ def _refresh_from_file(loader: Any, read: Callable[[], object], seconds: float) 
         try:
             read()
         except (ConfigException, OSError, ValueError) as error:
-            log.warning('event="token not refreshed" why="%s"', error)  # the present one may still be valid
+            log.warning('event="token refresh failed" why="%s"', error)  # the present one may still be valid
             return
         configuration.api_key["BearerToken"] = loader.token
 

@@ -97,7 +97,7 @@ def _inflated(inflate: zlib._Decompress, piece: bytes) -> Iterator[bytes]:
         except zlib.error as error:
             raise MalformedError(f"the response can't be decompressed: {error}") from error
         if inflate.unused_data:
-            raise MalformedError("the compressed response goes on behind its end")
+            raise MalformedError("the compressed response has data after its end")
         rest = inflate.unconsumed_tail
         more = bool(rest) or len(inflated) == _PIECE
         if inflated:

@@ -33,7 +33,7 @@ from .text import Histogram, SeriesLimit, escaped, head
 # How many objects each cause has: what there is to do, as one series each.
 
 NAME = "kubevirt_steward_cause_objects"
-HELP = "The objects with a finding that one act mends."
+HELP = "Objects with findings that one fix resolves."
 CAUSE_LABELS = (
     "cause",
     "check",

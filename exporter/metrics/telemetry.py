@@ -99,63 +99,52 @@ PREFIX = "kubevirt_steward_"
 _NAMESPACES = 1000  # series of namespace_unknown
 _MINIMAL = Profile.MINIMAL
 METRICS: dict[str, Described] = {
-    "build_info": Described("gauge", ("version",), "The version that runs; always 1.", _MINIMAL),
+    "build_info": Described("gauge", ("version",), "The running version; always 1.", _MINIMAL),
     "ready": Described("gauge", (), "1 once every required kind was listed and evaluated.", _MINIMAL),
     "findings": Described(
-        "gauge",
-        ("check", "reason", "severity"),
-        "Open findings; always there for every reason, also at 0.",
-        _MINIMAL,
-        sparse=True,
+        "gauge", ("check", "reason", "severity"), "Open findings; for every reason, also at 0.", _MINIMAL, sparse=True
     ),
     "findings_opened": Described(
-        "counter", ("check", "reason"), "Findings that opened, those of the first look after a start among them."
+        "counter", ("check", "reason"), "Findings that opened, including findings of the first run."
     ),
     "findings_closed": Described("counter", ("check", "reason"), "Findings that closed."),
     "finding_open_seconds": Described(
         "histogram",
         ("check", "reason"),
-        "How long findings that closed were true: from their since, or where no object records it from when the "
-        "steward first saw them. Reasons of which none has closed have no series.",
+        "How long closed findings were true: since the time that an object records, otherwise since the steward first "
+        "saw them. No series for reasons without a closed finding.",
     ),
     "check_state": Described(
-        "gauge",
-        ("check", "state"),
-        "The state of every check there is: 1 for the one that holds.",
-        _MINIMAL,
-        sparse=True,
+        "gauge", ("check", "state"), "State of each check: 1 for the state in effect.", _MINIMAL, sparse=True
     ),
     "check_up": Described(
-        "gauge", ("check",), "1 if the check has an answer, 0 if it is unknown for the whole cluster.", _MINIMAL
+        "gauge", ("check",), "1 if the check is evaluated, 0 if it is unknown for the whole cluster.", _MINIMAL
     ),
     "check_unknown_partitions": Described(
-        "gauge",
-        ("check",),
-        "Namespaces and single partitions, such as a VM, for which the check has no answer.",
-        _MINIMAL,
+        "gauge", ("check",), "Namespaces and single partitions, such as a VM, for which the check is unknown.", _MINIMAL
     ),
     "namespace_unknown": Described(
         "gauge",
         ("namespace", "check"),
-        f"1 for a namespace with objects for which the check has no answer; at most {_NAMESPACES} series. None of a "
-        "check that is unknown for the whole cluster: `check_up` says so.",
+        f"1 for a namespace with objects for which the check is unknown; at most {_NAMESPACES} series. No series for a "
+        "check that is unknown for the whole cluster: see `check_up`.",
         _MINIMAL,
     ),
     "check_kind_unseen": Described(
         "gauge",
         ("check", "kind"),
-        "1 for a kind that the check reads and that can't be seen, or not all of it: objects that can't be decoded "
-        "are among it. Not there for a kind that is seen.",
+        "1 for a kind that the check reads and whose objects can't all be read or decoded. No series for a kind that "
+        "is completely read.",
         _MINIMAL,
     ),
-    "check_errors": Described("counter", ("check",), "Times the check raised.", _MINIMAL),
+    "check_errors": Described("counter", ("check",), "Times that the check crashed.", _MINIMAL),
     "check_duration_seconds": Described("counter", ("check",), "Time spent in the check."),
     "check_partitions": Described("counter", ("check",), "Partitions that the check evaluated."),
     "migration_failures": Described(
         "counter",
         ("failure",),
-        "Migrations that have failed since the start, by what they failed of; always there for every class, also at 0. "
-        "Those that had failed before do not count.",
+        "Migrations that failed since the start, by the class of the failure; for every class, also at 0. Earlier "
+        "failures do not count.",
     ),
     "config_info": Described(
         "gauge",
@@ -163,93 +152,84 @@ METRICS: dict[str, Described] = {
         "The configuration file in effect: the first 12 hex digits of its sha256; always 1.",
         _MINIMAL,
     ),
-    "config_reload_success": Described(
-        "gauge", (), "1 if the configuration was right when it was last read.", _MINIMAL
-    ),
+    "config_reload_success": Described("gauge", (), "1 if the configuration was valid when last read.", _MINIMAL),
     "acknowledged_until_timestamp_seconds": Described(
         "gauge",
         ("cause", "severity"),
-        "Until when a cause is acknowledged, for each severity that it may have meanwhile. What the rules find of it "
-        "does not alert until then.",
+        "Time until which a cause is acknowledged, for each acknowledged severity. Its findings don't alert until "
+        "then.",
         _MINIMAL,
     ),
-    "config_reload_timestamp_seconds": Described("gauge", (), "When the configuration was last read."),
+    "config_reload_timestamp_seconds": Described("gauge", (), "Time at which the configuration was last read."),
     "certificate_expiry_timestamp_seconds": Described(
-        "gauge", (), "When the certificate that is served expires; not there without TLS.", _MINIMAL
+        "gauge", (), "Time at which the serving certificate expires. No series without TLS.", _MINIMAL
     ),
-    "generation": Described("gauge", (), "Grows with every difference of the findings."),
-    "kind_synced": Described(
-        "gauge", ("kind",), "1 while what we hold of the kind is all there and current.", _MINIMAL
-    ),
+    "generation": Described("gauge", (), "Increases with every change of the findings."),
+    "kind_synced": Described("gauge", ("kind",), "1 while the data of the kind is complete and current.", _MINIMAL),
     "kind_sync_state": Described(
-        "gauge", ("kind", "state"), "How well the kind is seen: 1 for the state that holds.", _MINIMAL, sparse=True
+        "gauge", ("kind", "state"), "Sync state of the kind: 1 for the state in effect.", _MINIMAL, sparse=True
     ),
     "kind_current_timestamp_seconds": Described(
         "gauge",
         ("kind",),
-        "Up to when what is held of the kind is known to be current; stands still while its watch is lost, and is not "
-        "there before the first list.",
+        "Time up to which the data of the kind is known to be current. Doesn't advance while the watch is lost. No "
+        "series before the first list.",
     ),
-    "kind_objects": Described("gauge", ("kind",), "Objects held of the kind.", _MINIMAL, sparse=True),
+    "kind_objects": Described("gauge", ("kind",), "Objects of the kind in memory.", _MINIMAL, sparse=True),
     "kind_undecodable_objects": Described("gauge", ("kind",), "Objects of the kind that could not be decoded."),
     "kind_events": Described("counter", ("kind",), "Watch events of the kind."),
-    "kind_relists": Described("counter", ("kind",), "Times the kind was listed again."),
+    "kind_relists": Described("counter", ("kind",), "Relists of the kind."),
     "kind_errors": Described(
         "counter", ("kind", "error"), "Failed requests and broken watches of the kind.", _MINIMAL, sparse=True
     ),
     "kind_last_event_timestamp_seconds": Described(
-        "gauge", ("kind",), "When the kind last reported us something.", Profile.FULL
+        "gauge", ("kind",), "Time of the last event of the kind.", Profile.FULL
     ),
     "kind_last_bookmark_timestamp_seconds": Described(
-        "gauge", ("kind",), "When the last bookmark came; 0 for never.", Profile.FULL
+        "gauge", ("kind",), "Time of the last bookmark; 0 for never.", Profile.FULL
     ),
     "kind_last_connect_timestamp_seconds": Described(
-        "gauge", ("kind",), "When the kind's watch was last connected.", Profile.FULL
+        "gauge", ("kind",), "Time at which the kind's watch was last connected.", Profile.FULL
     ),
     "api_requests": Described(
         "counter",
         ("verb", "kind", "code"),
-        "Requests that were sent to the API server for a kind, by the status of the response; error without one. The "
-        "verb get is API discovery.",
+        "Requests to the API server for a kind, by the status of the response; error without a response. The verb get "
+        "is API discovery.",
     ),
     "api_clock_skew_seconds": Described(
         "gauge",
         (),
-        "How far the steward's clock is ahead of the API server's that is the farthest away, negative where it is "
-        "behind; not there where no response had a date within 5 minutes. Ages are counted by both.",
+        "How far the steward's clock is ahead of the API server's, negative if behind; of several, of the one farthest "
+        "away. No series if no response had a date within 5 minutes. Ages depend on both clocks.",
         _MINIMAL,
     ),
     "access_reviews": Described(
         "counter",
         ("review", "result"),
-        "Questions to the API server on behalf of those who ask the steward: whose a token is (review token), and what "
-        "they may see (review access). The result is allowed, denied, or error where there was no answer. Decisions "
-        "that are remembered are not asked for again.",
+        "Reviews by the API server for clients of the steward: of a token (review token), and of permissions (review "
+        "access). The result is allowed, denied, or error without a response. Cached decisions are not reviewed again.",
         _MINIMAL,
         sparse=True,
     ),
     "http_requests": Described(
         "counter",
         ("path", "code"),
-        "Requests that the steward answered, by the status of its answer; error where the client left before there was "
-        "one. Of paths that are not served the path is other.",
+        "Requests to the steward, by the status of the response; error if the client disconnected before it. The path "
+        "is other for unknown paths.",
     ),
     "event_delay_seconds": Described(
-        "histogram", (), "From the arrival of an event to the findings of the checks that have an answer.", _MINIMAL
+        "histogram", (), "Time from the arrival of an event to the findings of its checks.", _MINIMAL
     ),
     "series": Described(
-        "gauge",
-        ("family",),
-        "Series of the family; those of its `…_since_timestamp_seconds` count with it.",
-        _MINIMAL,
-        sparse=True,
+        "gauge", ("family",), "Series of the family, including its `…_since_timestamp_seconds`.", _MINIMAL, sparse=True
     ),
-    "series_limit": Described("gauge", ("family",), "The most series that the family may have."),
+    "series_limit": Described("gauge", ("family",), "Limit of series of the family."),
     "series_dropped": Described(
-        "gauge", ("family",), "Series that the series limit leaves out.", _MINIMAL, sparse=True
+        "gauge", ("family",), "Series omitted because of the series limit.", _MINIMAL, sparse=True
     ),
-    "scrape_duration_seconds": Described("gauge", (), "How long the scrape before this one took.", _MINIMAL),
-    "scrape_size_bytes": Described("gauge", (), "Size of the scrape before this one, before compression.", _MINIMAL),
+    "scrape_duration_seconds": Described("gauge", (), "Duration of the previous scrape.", _MINIMAL),
+    "scrape_size_bytes": Described("gauge", (), "Size of the previous scrape, before compression.", _MINIMAL),
 }
 
 

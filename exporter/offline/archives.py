@@ -129,7 +129,7 @@ def _zip_content(archive: zipfile.ZipFile, member: zipfile.ZipInfo, meter: Meter
     try:
         meter.limits.check(member.file_size, member.compress_size)
         if member.compress_type not in _ZIPPED:
-            return NotImplementedError("its compression is not supported; only that of an ordinary zip is")
+            return NotImplementedError("its compression is not supported. Use an ordinary zip")
         with archive.open(member) as opened:
             return meter.read(opened)
     except SpentError:

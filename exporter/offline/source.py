@@ -191,7 +191,7 @@ class OfflineSource:
         """Says how much of a kind the dump has."""
         to_add = f"add the output of: {command([kind.resource])}"
         if kind in self._coverage.pages:
-            why = f"{self._coverage.pages[kind]} has one page of a list of {kind.resource}, which goes on; {to_add}"
+            why = f"{self._coverage.pages[kind]} has only one page of a list of {kind.resource}; {to_add}"
             self._intake.sync_state(kind, SyncState.MISSING, why)
         elif not (held or self._complete or kind in self._listed or kind.dispensable):
             self._intake.sync_state(kind, SyncState.MISSING, f"no {kind.name} in the dump; {to_add}")

@@ -157,12 +157,12 @@ async def _answered(request: web.Request, handler: Handler) -> web.StreamRespons
         return later(request, 503, IN_USE)
     except web.HTTPMethodNotAllowed as refused:
         allowed = ", ".join(sorted(refused.allowed_methods))
-        response = error(request, 405, f"{request.method[:20]} is not allowed here; there are: {allowed}")
+        response = error(request, 405, f"{request.method[:20]} is not allowed here. Allowed: {allowed}")
         response.headers["Allow"] = allowed
         return response
     except web.HTTPNotFound:
         paths = sorted(resource.canonical for resource in request.app.router.resources())
-        return error(request, 404, f"there is nothing at {request.path[:100]!r}; there are: {', '.join(paths)}")
+        return error(request, 404, f"there is nothing at {request.path[:100]!r}. Available: {', '.join(paths)}")
 
 
 async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:

@@ -94,12 +94,12 @@ class Follower:
 
     def _advice(self, status: int) -> str:
         if status in (401, 403):
-            return "; reconcile.tokenFile has to name the file of a token that it accepts"
-        return "; reconcile.url has to be that of the sidecar, without a path" if status in (301, 302, 404) else ""
+            return ". Set reconcile.tokenFile to a token that the sidecar accepts"
+        return ". Set reconcile.url to the sidecar's URL, without a path" if status in (301, 302, 404) else ""
 
     def _answered(self, plans: Plans) -> None:
         if self._repairs.unknown_since is not None:
-            log.info('event="repairs known" url=%s repairs=%d', self._sidecar.url, len(plans.repairs))
+            log.info('event="repair controller reached" url=%s repairs=%d', self._sidecar.url, len(plans.repairs))
         self._failures = 0
         self._repairs.take(plans)
 
@@ -109,4 +109,4 @@ class Follower:
         news = why != self._repairs.why
         self._repairs.lost(why, time.time())
         if news:
-            log.warning('event="repairs unknown" why="%s"', why)
+            log.warning('event="repair controller unreachable" why="%s"', why)

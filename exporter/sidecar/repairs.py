@@ -162,7 +162,7 @@ def decoding(body: bytes) -> Generator[None, None, Plans]:
             if at % _SLICE == 0:
                 yield
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise ValueError(f"the response is not what a sidecar answers: {error}") from error
+        raise ValueError(f"the response is not from a sidecar: {error}") from error
     modes = {name[:_LONGEST_NAME]: mode[:_LONGEST_NAME] for name, mode in islice(answer.modes.items(), _MOST_MODES)}
     return Plans(
         generation=answer.generation,
@@ -183,7 +183,7 @@ class Repairs:
         self.followed = unknown_since is not None
         self.plans: Plans | None = None
         self.unknown_since = unknown_since
-        self.why = "the sidecar was not asked yet" if self.followed else ""
+        self.why = "the sidecar has not been asked yet" if self.followed else ""
         self.version = 0  # grows with each change
         self._of: dict[str, tuple[ReportedRepair, ...]] = {}
 

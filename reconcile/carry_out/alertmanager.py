@@ -162,11 +162,11 @@ class Silences:
             server = JSONServer(settings.url or "", settings.token_file or "", settings.ca_file or "")
             found = read(await server.get(_SILENCES, seconds=self._seconds, most=_BODY_BYTES))
         except GetError as error:
-            log.warning('event="silences not read" why=%s', quoted(str(error)))
+            log.warning('event="silence query failed" why=%s', quoted(str(error)))
             return None
         except MALFORMED as error:
             log.warning(
-                'event="silences not read" why=%s',
+                'event="silence query failed" why=%s',
                 quoted(f"{settings.url}{_SILENCES} gave no list of silences: {error}"),
             )
             return None

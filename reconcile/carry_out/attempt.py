@@ -185,7 +185,7 @@ def too_old(age: float, most: float) -> Refused | None:
     """Whether what a write rests on was read longer ago than `most` seconds."""
     if age <= most:
         return None
-    why = f"what was read right before the write is {age:.1f} s old, and at most {most:g} s are allowed"
+    why = f"the last read before the write is {age:.1f} s old, and the limit is {most:g} s"
     return Refused("read_just_now", why)
 
 
@@ -207,7 +207,7 @@ async def dry_run(made: Confirmed, writer: PlanWriter, reads: Reads, kinds: Mapp
 def _same(first: Confirmed, second: Confirmed) -> Refused | None:
     if second.plan.proposal is None and first.plan.hash == second.plan.hash:
         return None
-    return Refused("same_plan", f"the plan for {first.plan.target} is another one than a moment ago")
+    return Refused("same_plan", f"the plan for {first.plan.target} has changed within the attempt")
 
 
 # An attempt that writes nothing, in mode `shadow`: all that comes before a write, and then an entry in the ledger.

@@ -108,7 +108,7 @@ async def confirmed(
         bound_to = plan.bound_to
         whole = _whole(cluster, bound_to, readers)
         if whole is None or (whole.get("metadata") or {}).get("uid") != bound_to.uid:
-            return Refused("same_object", f"{bound_to} with UID {bound_to.uid} is no longer there")
+            return Refused("same_object", f"{bound_to} with UID {bound_to.uid} no longer exists")
         if plan.proposal is None:
             plan = msgspec.structs.replace(plan, proposal=claimed(plan, whole))
         return Confirmed(plan, whole)
@@ -138,9 +138,7 @@ def _early(finding: Finding, check: Check, now: float) -> str:
     grace = check.reasons[finding.reason].grace
     if finding.since is None or now >= finding.since + grace:
         return ""
-    return (
-        f"{finding.reason} of {finding.subject} is {now - finding.since:.0f}s old, and is reported after {grace:.0f}s"
-    )
+    return f"{finding.reason} of {finding.subject} is {now - finding.since:.0f}s old and is reported after {grace:.0f}s"
 
 
 def answered(
@@ -169,7 +167,7 @@ def _made(reader: Reader, answer: Callable[[], T | Refused]) -> T | Refused:
 def _finding(hint: Hint, check: Check, cluster: FreshCluster, settings: Any) -> Finding | Refused:
     kind = next((each for each in check.reads if each.name == hint.subject.kind), None)
     if kind is None:
-        return Refused("finding_holds", f"{check} reads no {hint.subject.kind}")
+        return Refused("finding_holds", f"{check} doesn't read kind {hint.subject.kind}")
     known = standing(check, cluster)
     if known.unknown:
         return Refused("everything_seen", known.unknown)
@@ -180,7 +178,7 @@ def _finding(hint: Hint, check: Check, cluster: FreshCluster, settings: Any) -> 
             return undecodable(unreadable)
         return Refused("same_object", f"{hint.subject} does not exist")
     if hint.subject.uid and subject.uid != hint.subject.uid:
-        return Refused("same_object", f"{hint.subject} was created anew: its UID is {subject.uid}")
+        return Refused("same_object", f"{hint.subject} was recreated: its UID is {subject.uid}")
     unknown: Refused | None = None
     for partition in _partitions(check, subject, cluster):
         answer = evaluate(check, cluster, partition, settings)
@@ -202,7 +200,7 @@ def _partitions(check: Check, subject: Record, cluster: FreshCluster) -> tuple[s
 
 
 def _without_answer(check: Check, answer: Answer) -> Refused:
-    why = f"{check} has no answer: {answer.unknown}"
+    why = f"{check} is incomplete: {answer.unknown}"
     if answer.hidden_by is not None:
         return undecodable(answer.hidden_by, why)
     return unanswered(why, answer.unread)
@@ -226,7 +224,7 @@ def _unseen(reader: Reader, cluster: FreshCluster, asked: Collection[Need]) -> R
             continue
         source = cluster.get(Source, "", kind.name)
         if source is None or not source.current:
-            why = source.why if source is not None else "nobody asked"
+            why = source.why if source is not None else "it was not read"
             return Refused("everything_seen", f"{reader} can't see {kind.resource}: {why}")
         for record in cluster.undecodable(kind.name, asked):
             return undecodable(record)

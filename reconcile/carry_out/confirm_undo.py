@@ -52,13 +52,13 @@ def undo_plan(taken: UndoRequest, undo: Undo, scene: Scene) -> Plan | Refused:
     """What would be written to take a write back, if nothing stands against it but losses that were accepted."""
     written = taken.plan
     if written.undo.startswith("none") and not isinstance(written.step, Delete):
-        return Refused("can_be_undone", f"attempt {taken.attempt} can't be taken back: {written.undo}")
+        return Refused("can_be_undone", f"attempt {taken.attempt} can't be undone: {written.undo}")
     step = inverse(written.step, taken.before, taken.after)
     if isinstance(step, str):
         return Refused("can_be_undone", step)
     whole = scene.of(step.target)
     if whole is None:
-        return Refused("same_object", f"{step.target} with UID {step.target.uid} is no longer there")
+        return Refused("same_object", f"{step.target} with UID {step.target.uid} no longer exists")
     if why := _changed(taken, step, whole):
         return Refused("unchanged_since", f"{step.target}: {why}")
     given = undo.weigh(taken, scene)
@@ -71,7 +71,7 @@ def _changed(taken: UndoRequest, step: Step, now: Mapping[str, Any]) -> str:
     """What somebody else wrote: since the object was read after the write, or before that; empty for nothing."""
     after, ops = taken.after or {}, taken.plan.step.ops if isinstance(taken.plan.step, Patch) else ()
     if ops and (why := changed_since(step, applied(taken.before, ops), after)):
-        return f"somebody else wrote as well: {why}"
+        return f"another client wrote too: {why}"
     why = changed_since(step, after, now)
     return f"{why}{_by(step, after, now)}" if why else ""
 
@@ -85,8 +85,8 @@ def _by(step: Step, after: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 def _unaccepted(taken: UndoRequest, undo: Undo, given: UndoEffect) -> Refused | None:
     lost = {_word(undo, each).value for each in given.losses}
     if idle := [word for word in taken.accepted if word not in lost]:
-        known = f"; what would be is {', '.join(sorted(lost))}" if lost else ""
-        return Refused("accepted_is_lost", f"no {idle[0]} would be lost by taking it back now{known}")
+        known = f"; it would lose {', '.join(sorted(lost))}" if lost else ""
+        return Refused("accepted_is_lost", f"the undo would lose no {idle[0]} now{known}")
     left = {each.precondition: each.why for each in given.losses if _word(undo, each) not in taken.accepted}
     if not left:
         return None
@@ -104,11 +104,11 @@ def _plan(taken: UndoRequest, undo: Undo, step: Step, given: UndoEffect, whole: 
         reason=written.reason,
         subject=written.subject,
         vm=written.vm,
-        step=_pausing(step, whole, f"taken back by {taken.by}") if taken.pauses else step,
-        why=taken.why or f"attempt {taken.attempt} is taken back.",
+        step=_pausing(step, whole, f"undone by {taken.by}") if taken.pauses else step,
+        why=taken.why or f"attempt {taken.attempt} is being undone.",
         effect=given.effect,
         risk=min((given.risk, *(LOSSES[_word(undo, each)][1] for each in given.losses)), key=_WORST_FIRST.index),
-        undo="none: repair it again",
+        undo="none: repair the object again",
         loses=tuple(each.what for each in given.losses),
         settles=written.settles,
         undoes=taken.attempt,

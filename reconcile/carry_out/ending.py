@@ -87,9 +87,9 @@ class Ending:
             self.keep(Kept.FAILED, attempt=attempt, why=f"not written: {answer.why}")
             return refused_as(plan, Refused("read_just_now", answer.why), attempt)
         if answer.outcome in (WriteOutcome.CHANGED, WriteOutcome.REFUSED):
-            self.keep(Kept.FAILED, attempt=attempt, why=f"{answer.request} was refused: {answer.why}")
+            self.keep(Kept.FAILED, attempt=attempt, why=f"{answer.request} was rejected: {answer.why}")
             if answer.outcome is WriteOutcome.CHANGED:
-                why = f"{plan.target} changed meanwhile: {answer.why}"
+                why = f"{plan.target} changed in the meantime: {answer.why}"
                 return refused_as(plan, Refused("unchanged", why), attempt)
             await self._record(plan, attempt, AttemptState.FAILED)
             return Result(AttemptState.FAILED, plan, attempt, why=answer.why)
@@ -99,17 +99,17 @@ class Ending:
         try:
             now = await self._target(plan)
         except KubeError as error:
-            why = f"{answer.request} was sent, and whether it happened can't be read: {error}"
+            why = f"{answer.request} was sent, but its outcome can't be read: {error}"
             return self._unclear(plan, attempt, why)
         self._reached("read_back")
         if unanswered and may_arrive(plan.step, made.whole, now):
             until = moment(self._clock() + self._settling.left(intended))
-            return self._unclear(plan, attempt, f"{answer.request}: {answer.why}; it may arrive until {until}")
+            return self._unclear(plan, attempt, f"{answer.request}: {answer.why}; it might arrive until {until}")
         shows = happened(plan.step, made.whole, now)
         if not shows and (unanswered or _untouched(plan.step, made.whole, now)):
             if unanswered:
                 return self._resolved_without(made.plan, made.whole, now, intended, f"{answer.request}: {answer.why}")
-            why = f"{answer.request} was answered with {answer.code}, and nothing changed"
+            why = f"{answer.request} was answered with {answer.code}, but nothing changed"
             self.keep(Kept.FAILED, attempt=attempt, why=why)
             return Result(AttemptState.FAILED, plan, attempt, why=why)
         seen = await self._looked(plan, made.whole, intended)
@@ -119,7 +119,8 @@ class Ending:
         await self._record(plan, attempt, AttemptState.DONE)
         self._reached("event")
         # It was answered, and the object is another one than before: what does not show was changed by somebody since.
-        why = "" if shows else f"{answer.request} was answered with {answer.code}, and somebody has changed it since"
+        since = f"{answer.request} was answered with {answer.code}, and another client has changed the object since"
+        why = "" if shows else since
         self.keep(Kept.DONE, attempt=attempt, why=why, whole=dict(now) if now is not None else None)
         self._reached("done")
         return Result(AttemptState.DONE, plan, attempt, why=seen)
@@ -137,12 +138,12 @@ class Ending:
         self._reached("settle_read")
         if left > 0 and may_arrive(plan.step, before, now):
             until = moment(self._clock() + left)
-            why = f"{plan.target} is as before, and the request may arrive until {until}"
+            why = f"{plan.target} is unchanged, and the request might arrive until {until}"
             return Result(AttemptState.UNCLEAR, plan, attempt, why=why)
         if happened(plan.step, before, now):
             result = await self._resolved_done(plan, before, now, intended)
         else:
-            result = self._resolved_without(plan, before, now, intended, "it was not answered")
+            result = self._resolved_without(plan, before, now, intended, "it had no response")
         if result.state != AttemptState.UNCLEAR:
             self._settling.settled(attempt)
             self._reached("settled")
@@ -168,8 +169,8 @@ class Ending:
         object proves that it was not.
         """
         never = never_happened(plan.step, before, now)
-        shows = f"{plan.target} does not show the effect"
-        so = "it did not happen" if never else "either it did not happen, or somebody has changed that since"
+        shows = f"{plan.target} doesn't show the effect"
+        so = "it did not happen" if never else "either it did not happen, or another client has reverted it"
         why = f"{why}; {shows}: {so}"
         self.keep(Kept.RESOLVED, attempt=intended.attempt, happened=False if never else None, why=why)
         return Result(AttemptState.FAILED, plan, intended.attempt, why=why)
@@ -189,12 +190,12 @@ class Ending:
         if isinstance(seen, Refused):
             if self._settling.left(intended) > 0:
                 return seen
-            why = f"{seen.why}; look yourself"
-            log.warning('event="not seen after its release" attempt=%s why="%s"', intended.attempt, why)
+            why = f"{seen.why}. Check by hand whether the address is in use"
+            log.warning('event="released address not verified" attempt=%s why="%s"', intended.attempt, why)
             self.keep(Kept.UNSEEN, attempt=intended.attempt, why=why)
             return why
         if seen:
-            log.error('event="in use after its release" attempt=%s why="%s"', intended.attempt, seen)
+            log.error('event="released address in use" attempt=%s why="%s"', intended.attempt, seen)
             self.keep(Kept.IN_USE, attempt=intended.attempt, why=seen)
             await self._record(plan, intended.attempt, "in_use")
         return seen
@@ -210,7 +211,7 @@ class Ending:
         version = await self._reads.served(kind)
         api_version = f"{kind.group}/{version}" if kind.group else version
         if why := await self._writer.record(*event(plan, attempt, state, self._clock(), api_version)):
-            log.warning('event="no Event" attempt=%s why="%s"', attempt, why)
+            log.warning('event="Event creation failed" attempt=%s why="%s"', attempt, why)
 
 
 def _untouched(step: Step, before: Mapping[str, Any], now: Mapping[str, Any] | None) -> bool:

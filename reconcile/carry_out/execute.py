@@ -87,7 +87,7 @@ class PlanWriter:
     async def _refused(self, wanted: Request, says: str) -> tuple[bool | None, str]:
         answer = await self._sent(wanted)
         if answer.outcome is WriteOutcome.ACCEPTED:
-            return False, "the dry run of what it has to refuse was taken"
+            return False, "the API server accepted a dry run that the policy has to reject"
         policy = answer.code == _FORBIDDEN and says in answer.why
         return (True, "") if policy else (None, answer.why)
 
@@ -96,7 +96,7 @@ class PlanWriter:
         answer = await self._sent(event_request(namespace, manifest))
         if answer.outcome is WriteOutcome.ACCEPTED or answer.code == _CONFLICT:
             return ""
-        return f"cannot create an Event in namespace {namespace}: {answer.why}"
+        return f"can't create an Event in namespace {namespace}: {answer.why}"
 
     async def annotate(self, path: str, annotations: Mapping[str, str | None]) -> ServerAnswer:
         """Sets our own annotations on an object by its URL path, and takes off those that are None.
@@ -146,7 +146,7 @@ class IdleWriter(PlanWriter):
     """In place of a writer where no remediation may write: it sends nothing but reads."""
 
     async def _sent(self, wanted: Request, sending: Sending | None = None) -> ServerAnswer:  # noqa: ARG002
-        return ServerAnswer(outcome=WriteOutcome.UNSENT, request=wanted, why="no remediation may write")
+        return ServerAnswer(outcome=WriteOutcome.UNSENT, request=wanted, why="no remediation has permission to write")
 
 
 def _unanswered(sending: Sending | None) -> WriteOutcome:
@@ -209,14 +209,14 @@ def _reason(plan: Plan, outcome: str) -> str:
 
 def _says(plan: Plan, attempt: str, outcome: str) -> str:
     if outcome == "in_use":
-        who = f"who it is: steward reconcile ledger {attempt}"
-        return f"something came to use what it released. Stop that, and start it again to get an address; {who}"
+        who = f"To see the user: steward reconcile ledger {attempt}"
+        return f"The released address is in use. Stop its user, and start it again to get another address. {who}"
     return f"{plan.effect} {_because(plan)}"
 
 
 def _because(plan: Plan) -> str:
     if plan.undoes:
-        return f"Because: attempt {plan.undoes} is taken back"
+        return f"Because: attempt {plan.undoes} is undone"
     if not plan.check:  # no finding asks for it, but a person
         return f"Because: {plan.why.removesuffix('.')}"
     return f"Because: {plan.check} reports {plan.reason}"

@@ -187,4 +187,4 @@ class ExporterSource:
         try:
             return _REPORT.decode(await self._exporter.get(_PATH, query, seconds=seconds, most=_BODY_BYTES))
         except (GetError, *MALFORMED) as error:
-            raise SourceError(f"cannot read the findings at {self._exporter.url}: {error}") from error
+            raise SourceError(f"can't read the findings at {self._exporter.url}: {error}") from error

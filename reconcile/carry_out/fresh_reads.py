@@ -89,7 +89,7 @@ def document(raw: bytes | msgspec.Raw) -> dict[str, Any]:
     except RecursionError as error:
         raise MalformedError("an object is nested too deep to be read whole") from error
     except MALFORMED as error:
-        raise MalformedError(f"the response is no object: {error}") from error
+        raise MalformedError(f"the response isn't an object: {error}") from error
     return found
 
 
@@ -161,7 +161,7 @@ def _page(path: str, body: bytes) -> _List:
         raise MalformedError(f"GET {path} was not answered with a list: {error}") from error
     none = page.items is None and page.kind != "PartialObjectMetadataList"  # of these an empty one has null
     if none or not page.kind.endswith("List"):
-        raise MalformedError(f"GET {path} was answered with {page.kind}, which is no list")
+        raise MalformedError(f"GET {path} was answered with {page.kind}, which isn't a list")
     return page
 
 
@@ -208,7 +208,7 @@ async def _survey(cluster: FreshCluster, reads: Reads, kinds: dict[str, ApiKind[
         except AbsentError as error:
             cluster.served(kind, SyncState.ABSENT, str(error))
         except KubeError as error:
-            cluster.served(kind, SyncState.FAILING, f"cannot ask whether {kind.resource} is served: {error}")
+            cluster.served(kind, SyncState.FAILING, f"can't find out whether {kind.resource} is served: {error}")
         else:
             cluster.served(kind, SyncState.LIVE)
     return versions
@@ -236,7 +236,7 @@ async def _satisfy(
             what = f"list {kind.resource} {where}" if need.name is None else f"get {kind.resource} {need.name} {where}"
             forbidden = isinstance(error, StatusError) and error.code == 403
             hint = f"; {APPLY_ROLE}" if forbidden else ""
-            cluster.served(kind, SyncState.FAILING, f"cannot {what}: {error}{hint}")
+            cluster.served(kind, SyncState.FAILING, f"can't {what}: {error}{hint}")
             versions.pop(kind.name, None)
             cluster.found(need, kind, ())
 
@@ -254,7 +254,7 @@ def _asked_for(raw: Raw, kind: ApiKind[Any], need: Need) -> Raw:
     try:
         found = decoded(_NAMED, raw)
     except MALFORMED as error:
-        raise MalformedError(f"the response is no {kind.name}: {error}") from error
+        raise MalformedError(f"the response isn't a {kind.name}: {error}") from error
     said, meta = found.kind or kind.name, found.metadata
     another = said != kind.name or (need.name is not None and meta.name != need.name)
     if kind.namespaced and need.namespace is not None:

@@ -53,7 +53,8 @@ class Notice:
         if now == self._seen:
             return
         if self._seen is None or self._seen.leading != now.leading:
-            event = "leading" if now.leading else "not leading"
+            lost = "leader observed" if self._seen is None else "leadership lost"
+            event = "leadership acquired" if now.leading else lost
             log.info('event="%s" lease="%s" leader=%s why="%s"', event, self._lease, now.leader, now.problem)
         self._seen = now
         if self._notifying is None or self._notifying.done():
@@ -94,7 +95,7 @@ class Election:
         if not identity or not 0 < 2 * renew < duration - margin or margin < 0 or duration > 600:
             raise ValueError(
                 f"a lease of {duration:g} s with a margin of {margin:g} s can't be renewed every {renew:g} s by "
-                f"{identity!r}: it needs an identity, at most 600 s, and time for two renewals"
+                f"{identity!r}. It needs an identity, a duration of at most 600 s, and time for two renewals"
             )
         self._renew, self._clock, self._wall, self._carry = renew, clock, wall, carry
         self._api = LeaseApi(transport, namespace, name)
@@ -154,11 +155,12 @@ class Election:
                     if self._due(seconds):
                         await self._hold()
             except KubeError as error:
-                raise NotLeadingError(f"{self} could not be renewed before a write: {error}") from error
+                raise NotLeadingError(f"{self} couldn't be renewed before a write: {error}") from error
             finally:
                 self._report()
         if self._ended or self._tenure.left < seconds:
-            raise NotLeadingError(f"{self} is ours for {self._tenure.left:.1f} s, and {seconds:g} s are needed")
+            left = f"{self} for {self._tenure.left:.1f} s more"
+            raise NotLeadingError(f"this replica holds {left}, and a write needs {seconds:g} s")
 
     async def publish(self, state: Mapping[str, str | None]) -> None:
         """Sets annotations under our prefix; None takes one out. Raises NotLeadingError, KubeError."""
@@ -195,8 +197,8 @@ class Election:
             self.problem = ""  # somebody else was faster
         except KubeError as error:
             self._current = False
-            grant = "; grant get, create and update of leases there" if getattr(error, "code", 0) == 403 else ""
-            self.problem = f"cannot hold {self}: {error}{grant}"
+            grant = ". Grant get, create and update of leases there" if getattr(error, "code", 0) == 403 else ""
+            self.problem = f"can't hold {self}: {error}{grant}"
 
     def _pause(self) -> float:
         """Until the next turn: also the end of the tenure, and the moment from which the lease may be taken."""
@@ -239,7 +241,7 @@ class Election:
             except StatusError as error:
                 if error.code not in (404, 409):  # somebody wrote or deleted it
                     raise
-        raise UnreachableError(f"{self} was changed by others {_TRIES} times in a row")
+        raise UnreachableError(f"other clients changed {self} {_TRIES} times in a row")
 
     async def _give_up(self) -> None:
         """Lets others have it at once."""
@@ -281,8 +283,8 @@ class Election:
     # What others see.
 
     def _not_leading(self) -> str:
-        why = self.problem or f"{self.leader!r} holds it"
-        return f"{self} was given up" if self._ended else f"{self} is not ours: {why}"
+        why = self.problem or f"its holder is {self.leader!r}"
+        return f"{self} was released" if self._ended else f"this replica doesn't hold {self}: {why}"
 
     def _report(self) -> None:
         self._notice.give(LeaseStanding(self.leading, self.leader, dict(self.state), self.problem))

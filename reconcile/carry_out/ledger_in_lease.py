@@ -66,28 +66,28 @@ def misfit(said: str | None, head: Head, sum_at: Callable[[int], str | None], di
     where = f"the ledger in {directory}"
     if said is None:
         return (
-            f"{where} was written under a Lease up to entry {head.seq}, and the Lease names no ledger any more: "
-            "whether entries are missing can't be known"
+            f"{where} was written under a Lease up to entry {head.seq}, but the Lease no longer names a ledger: "
+            "entries might be missing"
         )
     expected = decoded(said)
     if expected is None:
-        return f"annotation {PREFIX}{LEDGER} of the Lease can't be read, so whether {where} is whole can't be known"
+        return f"annotation {PREFIX}{LEDGER} of the Lease can't be read: {where} might be incomplete"
     if not expected.seq and (not head.seq or head.ledger == expected.ledger):
         return ""  # nothing was recorded when the Lease was held
     if not head.seq:
-        return f"{where} is empty, and the Lease was held with ledger {expected.ledger} up to entry {expected.seq}"
+        return f"{where} is empty, but the Lease was held with ledger {expected.ledger} up to entry {expected.seq}"
     if expected.ledger != head.ledger:
-        return f"{where} is {head.ledger}, and the Lease was held with ledger {expected.ledger}: it is another one"
+        return f"{where} is {head.ledger}, but the Lease was held with ledger {expected.ledger}"
     if expected.seq > head.seq:
         return (
-            f"{where} ends with entry {head.seq}, and the Lease was held with it up to entry {expected.seq}: "
+            f"{where} ends with entry {head.seq}, but the Lease was held with it up to entry {expected.seq}: "
             "it is an older copy, or lost its end"
         )
     found = sum_at(expected.seq)
     if found is None:
-        return f"{where} has no entry {expected.seq} any more, up to which the Lease was held with it"
+        return f"{where} no longer has entry {expected.seq}, up to which the Lease was held with it"
     if found != expected.sum:
-        return f"entry {expected.seq} of {where} is another one than when the Lease was held with it: it was rewritten"
+        return f"entry {expected.seq} of {where} was rewritten since the Lease was held with it"
     return ""
 
 
@@ -96,7 +96,7 @@ class LedgerInLease:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._unknown = ledger.refused = "which cluster this is could not be read yet; nothing is recorded before"
+        self._unknown = ledger.refused = "the UID of the cluster hasn't been read yet. Nothing is recorded before"
         self._held = False  # whether this process has held the Lease with it
         self._ours: deque[str] = deque(maxlen=4)  # what was found to fit last, or is to be written
 
@@ -108,7 +108,7 @@ class LedgerInLease:
                 self._unknown = self._ledger.refused = ""
                 return
             except KubeError as error:
-                self._refuse(f"cannot read which cluster this is, for the ledger in {self._ledger.directory}: {error}")
+                self._refuse(f"can't read the UID of the cluster for the ledger in {self._ledger.directory}: {error}")
             except LedgerError as error:
                 self._refuse(str(error))
             self._unknown = self._ledger.refused
@@ -127,13 +127,13 @@ class LedgerInLease:
         try:
             why = self._misfit(said)
             if why and not self._accepted(seen.get(ACCEPT), why):
-                self._refuse(f"{why}; {self._advice()}")
+                self._refuse(f"{why}. {self._advice()}")
                 raise WithheldError(self._ledger.refused)
         except LedgerError as error:
             self._refuse(str(error))
             raise WithheldError(str(error)) from error
         if self._ledger.refused:
-            log.info('event="ledger fits the Lease" directory="%s"', self._ledger.directory)
+            log.info('event="ledger matched" directory="%s"', self._ledger.directory)
             self._ledger.refused = ""
         self._held, head = True, self._ledger.head
         travels: dict[str, str | None] = {LEDGER: encoded(head)}
@@ -162,11 +162,11 @@ class LedgerInLease:
 
     def _advice(self) -> str:
         return (
-            "mount the ledger that the Lease was held with; where that is lost, accept this one as it is: "
+            "Mount the ledger that the Lease was held with. Only if that ledger is lost, accept this one as it is: "
             f"steward reconcile ledger --accept {token(self._ledger.head)}"
         )
 
     def _refuse(self, why: str) -> None:
         if why != self._ledger.refused:
-            log.error('event="ledger refused" why="%s"', why)
+            log.error('event="ledger rejected" why="%s"', why)
         self._ledger.refused = why

@@ -84,17 +84,17 @@ class Measures(Collector):
         self._modes, self._board, self._enabled = modes, board, enabled
         self._expires = expires
         self._done = Counter(
-            f"{PREFIX}s", "Attempts by how they ended.", ("remediation", "mode", "outcome"), registry=self.registry
+            f"{PREFIX}s", "Attempts by outcome.", ("remediation", "mode", "outcome"), registry=self.registry
         )
         self._returned = Counter(
             f"{PREFIX}s_returned",
-            "Repairs that somebody reverted: the finding came back.",
+            "Repairs that another client reverted: the finding came back.",
             ("remediation",),
             registry=self.registry,
         )
         self._shadowed = Counter(
             f"{PREFIX}s_shadowed",
-            "Writes that mode shadow left out: auto would have made them.",
+            "Writes that mode shadow skipped: mode auto would have made them.",
             ("remediation",),
             registry=self.registry,
         )
@@ -138,59 +138,59 @@ class Measures(Collector):
         repairs = self._board.all()
         yield _family(
             "mode",
-            "The mode of each remediation: 1 for the one that holds.",
+            "The mode of each remediation: 1 for the mode in effect.",
             ("remediation", "mode"),
             (((each, mode), float(self._modes.get(each) == mode)) for each in self._ids for mode in _MODES),
         )
         yield _family(
             "enabled",
-            "1 if the remediation may write: its mode is approve or auto, for all namespaces or for some.",
+            "1 if the remediation can write: its mode is approve or auto, for all namespaces or for some.",
             ("remediation",),
             (((each,), float(each in self._enabled)) for each in self._ids),
         )
-        undone = CounterMetricFamily(f"{PREFIX}s_undone", "Repairs that were taken back.", labels=("remediation",))
+        undone = CounterMetricFamily(f"{PREFIX}s_undone", "Repairs that were undone.", labels=("remediation",))
         for each in self._ids:
             undone.add_metric((each,), float(self.standing.undone.get(each, 0)))
         yield undone
         states = Count((each.remediation, each.state) for each in repairs)
         yield _family(
             "findings",
-            "Findings that a remediation is for, by what is known of their repair.",
+            "Findings that a remediation answers, by the state of their repair.",
             ("remediation", "state"),
             states.items(),
         )
         refused = Count((each.remediation, each.refused.precondition) for each in repairs if each.refused)
         yield _family(
             "refused",
-            "Repairs whose plan is refused, by the precondition that does not hold.",
+            "Repairs without a plan, by the precondition that isn't met.",
             ("remediation", "precondition"),
             refused.items(),
         )
         blocked = Count((each.remediation, gate.gate) for each in repairs for gate in each.blocked)
-        yield _family("blocked", "Repairs that a gate blocks.", ("remediation", "gate"), blocked.items())
+        yield _family("blocked", "Repairs that a safety check blocks.", ("remediation", "gate"), blocked.items())
         now = self.standing
         yield _family(
             "storm",
-            "Whether so much is new in many namespaces that nothing is repaired: 1 for the state that holds.",
+            "State of a storm, in which new findings in many namespaces stop all repairs: 1 for the state in effect.",
             ("state",),
             (((each,), float(now.storm == each)) for each in ("normal", "storm", "cooldown")),
         )
         yield _family(
             "storm_namespaces",
-            "Namespaces in which so much is new that nothing is repaired there, by state.",
+            "Namespaces in which new findings stop repairs there, by the state of the storm.",
             ("state",),
             (((each,), float(now.storms.get(each, 0))) for each in ("storm", "cooldown")),
         )
         yield _family(
             "canary",
-            "How far the first repairs of a remediation are that is in mode auto: 1 for the state that holds.",
+            "State of the first repairs of a remediation in mode auto: 1 for the state in effect.",
             ("remediation", "state"),
             (((each.remediation, state), float(each.state == state)) for each in now.canaries for state in _CANARY),
         )
         for name, text, value in (
             (
                 "leading",
-                "1 while this replica holds the Lease, or no remediation may write and none is needed.",
+                "1 while this replica holds the Lease, or needs none because no remediation can write.",
                 float(now.leading),
             ),
             (
@@ -198,56 +198,60 @@ class Measures(Collector):
                 "1 while the ledger can be written; nothing is repaired while it can't.",
                 float(now.ledger_writable),
             ),
-            ("unfinished", "Attempts without an end in the ledger: what came of them is not known.", now.unfinished),
+            ("unfinished", "Attempts without an end in the ledger: their outcome is unknown.", now.unfinished),
             ("source_up", "1 while the findings can be read.", float(now.source_up)),
             ("paused", "Pauses in effect: of everything, of namespaces, of objects.", float(now.paused)),
-            ("edit_wars", "Objects that are paused since somebody reverts each repair.", float(now.edit_wars)),
+            ("edit_wars", "Objects paused because another client reverts each repair.", float(now.edit_wars)),
             (
                 "in_use",
-                "Repairs of the last day after which something was found to use the address that they released.",
+                "Repairs of the last day that released an address which was then found in use.",
                 float(now.in_use),
             ),
             (
                 "unseen",
-                "Repairs of the last day that released an address, and could not see whether something uses it.",
+                "Repairs of the last day that released an address whose use couldn't be checked.",
                 float(now.unseen),
             ),
-            ("last_run_timestamp_seconds", "When the findings were last gone through.", now.last_run),
+            ("last_run_timestamp_seconds", "Time of the last run over the findings.", now.last_run),
         ):
             yield _family(name, text, (), (((), value),))
         yield _family(
             "config_reload_success",
-            "1 if the configuration was taken when it was last read; what it was before goes on otherwise.",
+            "1 if the configuration was valid when last read. Otherwise, the previous one stays in effect.",
             (),
             (((), float(now.config.mistakes is None)),),
         )
         yield _family(
-            "config_reload_timestamp_seconds", "When the configuration was last read.", (), (((), now.config.tried),)
+            "config_reload_timestamp_seconds",
+            "Time of the last read of the configuration.",
+            (),
+            (((), now.config.tried),),
         )
         yield _family(
             "policy_present",
-            "1 if the API server refuses what a policy has to: steward-reconcile what no plan makes, steward-approvals "
-            "what somebody may not approve; not there while that is not known, or no remediation may write.",
+            "1 if the API server enforces the policy. steward-reconcile rejects writes that no plan makes, "
+            "steward-approvals rejects approvals without permission. No series while that is unknown, or while no "
+            "remediation can write.",
             ("policy",),
             (((name,), float(there)) for name, there in sorted(now.policies.items())),
         )
         yield _family(
             "clock_skew_seconds",
-            "How far the sidecar's clock is ahead of the API server's that is the farthest away, negative where it is "
-            "behind; not there while that is not known.",
+            "How far the sidecar's clock is ahead of the API server's, negative if behind; of several, of the one "
+            "farthest away. No series while unknown.",
             (),
             () if now.skew is None else (((), now.skew.ahead),),
         )
         yield _family(
             "clock_spread_seconds",
-            "How far the clocks of the API servers are apart; not there while that is not known.",
+            "How far the clocks of the API servers are apart. No series while unknown.",
             (),
             () if now.skew is None else (((), now.skew.spread),),
         )
         expires = self._expires()
         yield _family(
             "certificate_expiry_timestamp_seconds",
-            "When the certificate that is served expires; not there without TLS.",
+            "Time at which the serving certificate expires. No series without TLS.",
             (),
             () if expires is None else (((), expires),),
         )

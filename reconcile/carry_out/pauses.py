@@ -62,7 +62,7 @@ class Pauses:
             moment = resumed_at(annotations or {})
             if moment is not None and since < moment <= now + _AHEAD:
                 self._kept(self._ledger.append(Event.RESUMED, scope=scope, why=f"{RESUMED} says so"))
-                log.info('event="resumed" scope="%s"', scope)
+                log.info('event="pause ended" scope="%s"', scope)
         self._resume_canaries(now, everything)
 
     def _resume_canaries(self, now: float, everything: Mapping[str, str]) -> None:
@@ -76,11 +76,11 @@ class Pauses:
                 self._kept(
                     self._ledger.append(Event.RESUMED, scope=scope, by=by, why=why, authorized=self._authorized())
                 )
-                log.info('event="resumed" scope="%s"', scope)
+                log.info('event="pause ended" scope="%s"', scope)
 
     async def _pause(self, scope: str, why: str) -> None:
         self._kept(self._ledger.append(Event.PAUSED, scope=scope, by=MANAGER, why=why))
-        log.warning('event="edit war" object="%s" why="%s"', scope, why)
+        log.warning('event="edit war detected" object="%s" why="%s"', scope, why)
         found = self._object(scope)
         if self._annotate is None or found is None:
             return
@@ -89,10 +89,10 @@ class Pauses:
             path = object_path(kind, await self._reads.served(kind), within, name)
             answer = await self._annotate(path, {PAUSED: f"edit war: {why}"})
         except (KubeError, NotLeadingError) as error:
-            log.warning('event="pause is not on the object" object="%s" why="%s"', scope, error)
+            log.warning('event="pause annotation missing" object="%s" why="%s"', scope, error)
             return
         if answer.outcome is not WriteOutcome.ACCEPTED:
-            log.warning('event="pause is not on the object" object="%s" why="%s"', scope, answer.why)
+            log.warning('event="pause annotation missing" object="%s" why="%s"', scope, answer.why)
 
     async def _annotations(self, scope: str) -> Mapping[str, Any] | None:
         found = self._object(scope)

@@ -78,7 +78,7 @@ class Permission:
         if candidate.mode is not Mode.APPROVE:
             return None
         if self._situation.history.used(approval(made)):
-            return Refused("approved", f"the approval of plan {made.plan.hash} has been used; approve anew")
+            return Refused("approved", f"the approval of plan {made.plan.hash} has been used. Approve again")
         authorized, since = context.measures.standing.authorizing, self._situation.history.since
         longest = context.config.approval.longest
         if why := approved(made.plan, made.whole, now.now, longest, since=since, authorized=authorized):
@@ -103,9 +103,7 @@ class Permission:
         if not is_stricter(mode, candidate.mode):
             return None
         where = f"in namespace {namespace}" if namespace else "for objects without namespace"
-        return Refused(
-            "mode", f"the mode of {remediation} is {mode.value} {where} by now, and was {candidate.mode.value}"
-        )
+        return Refused("mode", f"the mode of {remediation} is now {mode.value} {where}, and was {candidate.mode.value}")
 
     def _asked(self, candidate: Candidate, written: int) -> Ask:
         found, hint = candidate.found, candidate.found.hint

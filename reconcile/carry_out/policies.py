@@ -31,13 +31,13 @@ class PolicyProof:
             unknown, self._unknown[policy] = self._unknown.get(policy), why if there is None else ""
             if there is None:
                 if unknown != why:
-                    log.warning('event="not known whether the policy is there" policy=%s why="%s"', policy, why)
+                    log.warning('event="policy check failed" policy=%s why="%s"', policy, why)
                 continue
             before = self._standing.policies.get(policy)
             if there is not before and not there:
-                log.error('event="no such policy" policy=%s why="%s"', policy, why)
+                log.error('event="policy missing" policy=%s why="%s"', policy, why)
             elif there is not before:
-                log.info('event="the policy is there" policy=%s', policy)
+                log.info('event="policy found" policy=%s', policy)
             self._standing.policies = {**self._standing.policies, policy: there}
 
     async def run(self) -> None:

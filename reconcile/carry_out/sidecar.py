@@ -219,18 +219,18 @@ class Sidecar:
         except SourceError as error:
             standing.source_up = False
             if str(error) != self._problem:
-                log.warning('event="no findings" why="%s"', error)
+                log.warning('event="findings request failed" why="%s"', error)
             self._problem = str(error)
             return 0
         except NotLeadingError as error:
-            log.warning('event="not leading any more" why="%s"', error)
+            log.warning('event="leadership lost" why="%s"', error)
             return 0
         except KubeError as error:
-            log.warning('event="the run ended" why="%s"', error)
+            log.warning('event="run aborted" why="%s"', error)
             return 0
         except LedgerError as error:
             standing.ledger_writable = False
-            log.error('event="the ledger cannot be written" why="%s"', error)
+            log.error('event="ledger write failed" why="%s"', error)
             return 0
         standing.last_run = context.clock()
         return written
@@ -256,7 +256,7 @@ class Sidecar:
             try:
                 result = await self._context.attempts.settle(intended)
             except KubeError as error:
-                log.warning('event="attempt is unsettled" attempt=%s why="%s"', intended.attempt, error)
+                log.warning('event="attempt not settled" attempt=%s why="%s"', intended.attempt, error)
                 continue
             if result.state != AttemptState.UNCLEAR:
                 self._unsettled.discard(intended.attempt)
@@ -265,7 +265,7 @@ class Sidecar:
                 )
             elif intended.attempt not in self._unsettled:
                 self._unsettled.add(intended.attempt)
-                log.warning('event="attempt is unsettled" attempt=%s why="%s"', intended.attempt, result.why)
+                log.warning('event="attempt not settled" attempt=%s why="%s"', intended.attempt, result.why)
         self._context.measures.standing.unfinished = len(self._ledger.unfinished())
 
     async def _situation(self, observed: Observed, candidates: list[Candidate]) -> Situation:

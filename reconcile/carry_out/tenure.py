@@ -89,7 +89,7 @@ class NoElection:
 
     async def assure(self, seconds: float) -> None:  # noqa: ARG002 # as a fence has it
         """Raises NotLeadingError: whoever writes needs the Lease."""
-        raise NotLeadingError("no Lease is held, since no remediation may write; nothing is written")
+        raise NotLeadingError("no Lease is held, because no remediation has permission to write. Nothing is written")
 
     async def publish(self, state: Mapping[str, str | None]) -> None:
         """Nothing travels without a Lease."""

@@ -132,7 +132,7 @@ class Turns:
 
     async def raised(self, candidate: Candidate, error: Exception) -> None:
         """Reports what nobody thought of, and lets the finding rest."""
-        log.exception('event="repair raised" remediation=%s finding=%s', *reversed(candidate.key))
+        log.exception('event="repair crashed" remediation=%s finding=%s', *reversed(candidate.key))
         why = f"{candidate.remediation} raised {type(error).__name__}: {error}; please report it"
         refused = Refused("everything_seen", why)
         self._rest(candidate, Result(AttemptState.REFUSED, refused=refused.precondition))

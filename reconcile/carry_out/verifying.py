@@ -21,9 +21,9 @@ from .outcomes import AttemptOutcomes, Followed
 
 _MOST = 50  # looks at what was shadowed, in one run
 _WENT = {
-    True: "the finding is gone, and the object shows what would have been written: somebody else wrote it",
-    False: "the finding is gone without what would have been written",
-    None: "the finding is gone",
+    True: "the finding is resolved, and the object shows the shadowed write: another client made it",
+    False: "the finding is resolved without the shadowed write",
+    None: "the finding is resolved",
 }
 
 
@@ -64,21 +64,22 @@ class Verifying:
         for followed in due:
             if (taker := takers.get(followed.attempt)) is not None:
                 if taker:
-                    self._keep(Event.TAKEN_BACK, followed, f"a person took it back: steward reconcile ledger {taker}")
+                    why = f"a person undid the repair: steward reconcile ledger {taker}"
+                    self._keep(Event.TAKEN_BACK, followed, why)
                 continue
             check = self._checks.get(followed.hint.check)
             if check is None:
                 continue
             if not followed.settles:  # what is done about it does not make the finding go
-                self._keep_of_canary(Event.STAYED, followed, "nothing is known against it")
+                self._keep_of_canary(Event.STAYED, followed, "no sign of a failure")
                 continue
             stayed = followed.stayed(now, stays(followed.remediation))
             answer = await holds(followed.hint, check, self._reads, self._settings.get(check.id), self._assumed)
             if isinstance(answer, Refused):
                 if answer.precondition != "everything_seen" and followed.state == "done":
-                    self._keep_of_canary(Event.VERIFIED, followed, "the finding is gone")
+                    self._keep_of_canary(Event.VERIFIED, followed, "the finding is resolved")
                 elif answer.precondition != "everything_seen" and stayed:
-                    self._keep_of_canary(Event.STAYED, followed, "the finding stayed gone")
+                    self._keep_of_canary(Event.STAYED, followed, "the finding stayed resolved")
                 continue
             await self._found_again(followed)
 
@@ -114,7 +115,7 @@ class Verifying:
         if intended is None or plan is None:
             # It may persist as well; a return closes more gates.
             self._measures.returned(followed.remediation)
-            self._keep(Event.RETURNED, followed, "the finding is there again, and the entry of the repair is not")
+            self._keep(Event.RETURNED, followed, "the finding is open again, and the entry of the repair is missing")
             return
         before = intended.whole or {}
         try:
@@ -123,7 +124,7 @@ class Verifying:
             return
         if happened(plan.step, before, now_there):
             if followed.state == "done" or followed.canary:
-                self._keep(Event.PERSISTS, followed, "the write is there, and so is the finding")
+                self._keep(Event.PERSISTS, followed, "the write took effect, but the finding persists")
             return
         self._measures.returned(followed.remediation)
         self._keep(Event.RETURNED, followed, _who(plan.step, before, now_there))
@@ -147,4 +148,4 @@ class Verifying:
 def _who(step: Step, before: Mapping[str, Any], now: Mapping[str, Any] | None) -> str:
     """Who reverted the write, by the managedFields."""
     name = rival(before, now or {}, step.ops) if isinstance(step, Patch) and now is not None else ""
-    return f"{name} wrote it back" if name else "it is again as before the repair"
+    return f"{name} reverted it" if name else "the object is again as before the repair"

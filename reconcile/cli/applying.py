@@ -58,7 +58,7 @@ class Applying:
                 return refused
             again = await self._at.planned(found, remediation)
             if isinstance(again, Confirmed) and again.plan.hash != shown.plan.hash:
-                return Refused("same_plan", "the plan is another one than the one that was shown")
+                return Refused("same_plan", "the plan changed after it was shown")
             return again
 
         async def permit(confirmed: Confirmed) -> Refused | None:
@@ -78,7 +78,7 @@ class Applying:
                 say(readable(f"{one_line(unknown[0].repair.write)}\n", self._at.arguments))
                 result = await self.carried_out(unknown[0].found, remediation, unknown[0].made, written)
                 if result.state == AttemptState.REFUSED and result.refused == _GONE:
-                    complain(f"nothing is left to do there: {result.why}")
+                    complain(f"nothing left to do: {result.why}")
                 else:
                     code = ended(result, directory, self._at.arguments)
                     written += result.state == AttemptState.DONE
@@ -91,8 +91,8 @@ class Applying:
 
 
 def _summary(written: int, count: int, unknown: list[Chosen], left: list[Chosen]) -> str:
-    lines = [f"{written} of {count} {'plan is' if count == 1 else 'plans are'} carried out."]
-    for what, plans in (("Not known, see the ledger", unknown), ("Not carried out", left)):
+    lines = [f"{written} of {count} {'plan was' if count == 1 else 'plans were'} carried out."]
+    for what, plans in (("Outcome unknown, see the ledger", unknown), ("Not carried out", left)):
         if plans:
             lines += [
                 f"{what}:",

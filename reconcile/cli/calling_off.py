@@ -53,7 +53,7 @@ async def closed(reads: Reads, name: str) -> str:
     """
     raw = await reads.get(node.KIND, await reads.served(node.KIND), "", name)
     if raw is None:
-        raise ValueError(f"node {name} does not exist, and KubeVirt looks it up: a request for it can't be cancelled")
+        raise ValueError(f"node {name} doesn't exist: KubeVirt can't cancel evacuation requests for it")
     found = _record(node.KIND, raw)
     if cordoned(found):
         return f"node {name} is cordoned"
@@ -96,7 +96,7 @@ async def planned(at: Session, name: str, vmi: Ref) -> tuple[Found, Confirmed | 
         elif isinstance(step, Call) and step.body.get("evacuationNodeName") == name:
             return found, made
         else:
-            refused.append((found, Refused("finding_holds", f"{vmi} is asked to leave another node by now")))
+            refused.append((found, Refused("finding_holds", f"{vmi} now has an evacuation request for another node")))
     return min(refused, key=lambda each: each[1].precondition == "finding_holds")  # which says least
 
 
@@ -108,14 +108,14 @@ async def called_off(at: Session, name: str) -> int:
     LedgerError.
     """
     if why := await closed(at.reads, name):
-        complain(f"{why}: a drain may wait for its VMIs to leave; uncordon it first")
+        complain(f"{why}: a drain might wait for its VMIs to leave. Uncordon it first")
         return 1
     asked = await asked_to_leave(at.reads, name)
     made = [await planned(at, name, each) for each in asked]
     repairs = [repair_of(found, REMEDIATION, plan, Mode.APPLY) for found, plan in made]
-    say(readable(shown(repairs), at.arguments) if made else f"No VMI is asked to leave {name}.\n")
+    say(readable(shown(repairs), at.arguments) if made else f"No VMI has an evacuation request for {name}.\n")
     plans = [(found, plan) for found, plan in made if isinstance(plan, Confirmed)]
-    if not plans or not agreed(at.arguments, f"Call off {len(plans)} of {len(made)}?"):
+    if not plans or not agreed(at.arguments, f"Cancel {len(plans)} of {len(made)} requests?"):
         return 1 if made else 0
     async with Applying.begun(at, await at.observed()) as applying:
         code = await _all(at, name, plans, applying)
@@ -127,7 +127,7 @@ async def _all(at: Session, name: str, plans: list[tuple[Found, Confirmed]], app
 
     async def closed_again() -> Refused | None:
         why = await closed(at.reads, name)
-        return Refused("not_being_drained", f"{why} again: a drain may wait for its VMIs to leave") if why else None
+        return Refused("not_being_drained", f"{why} again: a drain might wait for its VMIs to leave") if why else None
 
     written = 0
     for number, (found, plan) in enumerate(plans):
@@ -135,17 +135,17 @@ async def _all(at: Session, name: str, plans: list[tuple[Found, Confirmed]], app
         subject = one_line(str(found.hint.subject))
         if result.state == AttemptState.DONE:
             written += 1
-            say(f"{subject}: called off, attempt {result.attempt}.\n")
+            say(f"{subject}: request cancelled, attempt {result.attempt}.\n")
             if not result.why:
                 continue
             complain(result.why)
         elif result.state == AttemptState.REFUSED and result.refused in _OVER:
-            say(f"{subject}: nothing to call off any more. {one_line(result.why)}\n")
+            say(f"{subject}: no request left to cancel. {one_line(result.why)}\n")
             continue
         else:
             what = f"refused, {result.refused}" if result.state == AttemptState.REFUSED else result.state
             complain(aim_of(at.arguments).command(f"{subject}: {what}: {result.why}"))
         refused = result.state == AttemptState.REFUSED
-        complain(f"stopped; {len(plans) - number - (0 if refused else 1)} of {len(plans)} are left as they are")
+        complain(f"stopped; {len(plans) - number - (0 if refused else 1)} of {len(plans)} are unchanged")
         return 1 if refused else 2
     return 0

@@ -31,10 +31,8 @@ async def lease_path(at: Session) -> str:
     found = [_namespace(each) for each in await _found(at)]
     if len(found) == 1:
         return _path(found[0], name)
-    where = f"in namespaces {', '.join(sorted(found))}" if found else "nowhere"
-    raise ValueError(
-        f"Lease {name} is {where}; name that of the sidecar in --config, as lease.namespace and lease.name"
-    )
+    where = f"exists in namespaces {', '.join(sorted(found))}" if found else "doesn't exist"
+    raise ValueError(f"Lease {name} {where}. Set lease.namespace and lease.name of the sidecar's Lease in --config")
 
 
 async def travelling(at: Session) -> Mapping[str, str]:
@@ -42,7 +40,7 @@ async def travelling(at: Session) -> Mapping[str, str]:
     path = await lease_path(at)
     annotations = annotations_of(await read_leases(at.transport, path))
     if annotations is None:
-        raise MalformedError(f"GET {path} was answered with something else than a Lease")
+        raise MalformedError(f"GET {path} didn't return a Lease")
     return _ours(annotations)
 
 
@@ -100,14 +98,14 @@ class Unled:
         try:
             why = await self._taken()
         except KubeError as error:
-            why = f"whether a sidecar holds the Lease can't be read: {error}"
+            why = f"a sidecar might hold the Lease, which can't be read: {error}"
         if why:
             raise NotLeadingError(why)
 
     async def _taken(self) -> str:
         now = await self._leases()
         holder = next((each.holder for each in now if each.holder and each not in self._known), "")
-        return f"a sidecar runs, {holder}: it holds the Lease {self._at.config.lease.name}" if holder else ""
+        return f"sidecar {holder} is running: it holds the Lease {self._at.config.lease.name}" if holder else ""
 
     async def _leases(self) -> list[LeaseRecord]:
         return [LeaseRecord(each) for each in await _all(self._at)]
@@ -133,7 +131,7 @@ async def _found(at: Session) -> list[dict[str, Any]]:
     )
     items = listed.get("items")
     if not isinstance(items, list) or not all(isinstance(each, dict) for each in items):
-        raise MalformedError("the list of Leases was answered with something else")
+        raise MalformedError("the API server didn't return a list of Leases")
     return items
 
 

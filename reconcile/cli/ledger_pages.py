@@ -23,7 +23,7 @@ from ..publish.attempt_summary import AttemptSummary, CanaryStop, CanaryStops, e
 from ..publish.tallies import Counts, counts_of
 
 _SHADOWED = (Event.SHADOWED, Event.WENT)
-_LOOKED = {Event.IN_USE: "in use", Event.UNSEEN: "not seen whether in use"}  # what it released, beside how it ended
+_LOOKED = {Event.IN_USE: "in use", Event.UNSEEN: "use of the address unknown"}  # what it released, beside how it ended
 
 
 class AttemptRow(NamedTuple):
@@ -143,7 +143,7 @@ def _taken_back(found: Iterator[AttemptRow]) -> Iterator[AttemptRow]:
     for row in found:
         if row.intended.undoes and row.end == "done":
             undone.add(row.intended.undoes)
-        yield row._replace(end="taken back") if row.intended.attempt in undone else row
+        yield row._replace(end="undone") if row.intended.attempt in undone else row
 
 
 def _rows(directory: Path) -> Iterator[AttemptRow]:
@@ -179,4 +179,4 @@ def given(text: str, now: float) -> float:
         found = datetime.fromisoformat(text)
         return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
     except ValueError as error:
-        raise ValueError(f"--since {text!r} is no time; write it as 7d, or as 2026-07-01T18:00:00Z") from error
+        raise ValueError(f"--since {text!r} isn't a time. Write it as 7d, or as 2026-07-01T18:00:00Z") from error

@@ -65,5 +65,5 @@ def add_limit_option(parser: argparse.ArgumentParser, what: str) -> None:
 
 def _limit(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= _MOST:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {_MOST}")
+        raise argparse.ArgumentTypeError(f"{text!r} isn't a number from 1 to {_MOST}")
     return int(text)

@@ -41,7 +41,7 @@ _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
 def _duration(text: str) -> float:
     number, unit = text[:-1], text[-1:]
     if not number.isdecimal() or unit not in _UNITS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write it as 30m, 1h or 1d")
+        raise argparse.ArgumentTypeError(f"{text!r} isn't a duration. Write it as 30m, 1h or 1d")
     return int(number) * _UNITS[unit]
 
 
@@ -90,7 +90,7 @@ def _clean(commands: Any) -> None:
         "--requests",
         metavar="NODE",
         help="Cancel leftover evacuation requests of this uncordoned node. Stops if the node is cordoned or tainted "
-        "again, or a gate is closed.",
+        "again, or a safety check blocks it.",
     )
     parser.add_argument(
         "-n", "--namespace", metavar="NAME", help="With --guards: remove guards in this namespace alone"
@@ -110,7 +110,7 @@ def _clean(commands: Any) -> None:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 10**9:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} isn't a number of at least 1")
     return int(text)
 
 

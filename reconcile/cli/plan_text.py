@@ -87,7 +87,7 @@ def shown_wide(repairs: list[Repair]) -> str:
         )
         for each in repairs
     ]
-    head = ("REMEDIATION", "SUBJECT", "REASON", "FINDING", "MODE", "STATE", "PLAN", "IN ITS WAY")
+    head = ("REMEDIATION", "SUBJECT", "REASON", "FINDING", "MODE", "STATE", "PLAN", "BLOCKED BY")
     return table(head, rows) if rows else "There is nothing to repair.\n"
 
 
@@ -111,7 +111,7 @@ def reservations(repair: Repair) -> Iterator[tuple[str, str]]:
         yield "owner", repair.proposal.owner
         yield "propose", repair.proposal.where
     for each in repair.blocked:
-        yield ("held", each.why) if each.gate == _CANARY else ("gate", f"{each.gate}: {each.why}")
+        yield ("canary", each.why) if each.gate == _CANARY else ("blocked", f"{each.gate}: {each.why}")
 
 
 def _lines(repair: Repair) -> Iterator[str]:
@@ -132,7 +132,7 @@ def _lines(repair: Repair) -> Iterator[str]:
             yield f"  {name:<8} {one_line(text)}"
     if repair.difference:
         against = f", against {repair.compared}" if repair.compared else ""
-        yield f"  content  of what is created{one_line(against)}:"
+        yield f"  content  of the new object{one_line(against)}:"
         yield from (f"    {one_line(line)}" for line in repair.difference)
     if repair.proposal and repair.proposal.patch:
         yield from (f"    {one_line(line)}" for line in repair.proposal.patch.splitlines())

@@ -110,7 +110,7 @@ class Session:
         try:
             await self.reads.served(VirtualMachine.KIND)
         except AbsentError as error:
-            raise UsageError(f"{error}: there is no KubeVirt here") from None
+            raise UsageError(f"{error}: the cluster has no KubeVirt") from None
 
     def _exporter(self) -> ExporterSource:
         """As the options say, else the configuration."""
@@ -169,9 +169,9 @@ def named(observed: Observed, fingerprint: str, remediation: str | None) -> tupl
     matching = [each for each in observed.findings if each.hint.fingerprint.startswith(fingerprint)]
     if len(matching) != 1:
         what = "no finding has" if not matching else f"{len(matching)} findings have"
-        gone = ", or it is gone" if not matching else ""
-        lists = "`steward reconcile plan` lists those with a repair"
-        raise ValueError(f"{what} the fingerprint {fingerprint}{gone}; {lists}")
+        gone = ", or it was resolved" if not matching else ""
+        lists = "Run `steward reconcile plan` to list findings with a repair"
+        raise ValueError(f"{what} the fingerprint {fingerprint}{gone}. {lists}")
     return matching[0], chosen(matching[0], remediation)
 
 
@@ -184,14 +184,14 @@ def chosen(found: Found, remediation: str | None) -> Remediation:
         which = f"remediation {remediation}" if remediation else "remediation"
         raise ValueError(f"there is no {which} for {found.hint.reason} of check {found.hint.check}")
     ids = ", ".join(each.id for each in fitting)
-    raise ValueError(f"there are several remediations for {found.hint.reason}: {ids}; choose one with --remediation")
+    raise ValueError(f"there are several remediations for {found.hint.reason}: {ids}. Choose one with --remediation")
 
 
 def known_remediation(name: str) -> Remediation:
     """By its id. Raises ValueError, with the id that is most like it."""
     by_id = {each.id: each for each in all_remediations()}
     if name not in by_id:
-        raise ValueError(f"there is no remediation {name}; did you mean {nearest(name, by_id)}?")
+        raise ValueError(f"unknown remediation {name}. Did you mean {nearest(name, by_id)}?")
     return by_id[name]
 
 
@@ -214,8 +214,8 @@ def refuse_unfound(observed: Observed, ids: Collection[str]) -> None:
     for wanted in ids:
         if not any(is_of(each, wanted) for each in observed.findings):
             raise UsageError(
-                f"no finding and no cause has the id {wanted[:60]}, or it is gone; `steward reconcile plan` lists "
-                "those with a repair"
+                f"no finding or cause has ID {wanted[:60]}, or it was resolved. Run `steward reconcile plan` to list "
+                "findings with a repair"
             )
 
 
@@ -228,9 +228,11 @@ def complain_unanswered(observed: Observed, remediations: Collection[Remediation
     """Says why these remediations may have more to do in a namespace, None for all; gives whether they may."""
     why = list(_unanswered(observed, answered_checks(remediations), namespace))
     for each in why[:_NAMED]:
-        complain(f"there may be more to repair: {one_line(each)}")
+        complain(f"there might be more to repair: {one_line(each)}")
     if len(why) > _NAMED:
-        complain(f"there may be more to repair, for {len(why) - _NAMED} more reasons; `steward check` has them")
+        complain(
+            f"there might be more to repair, for {len(why) - _NAMED} more reasons. Run `steward check` to list them"
+        )
     return bool(why)
 
 
@@ -246,4 +248,4 @@ def _unanswered(observed: Observed, checks: Collection[str], namespace: str | No
     for why, of in sorted(by_why.items(), key=lambda item: (-len(item[1]), item[0])):
         yield f"{why} ({counted(len(of), 'check')})"
     if not observed.ready and not by_why:
-        yield "not everything was seen yet"
+        yield "not everything has been read yet"

@@ -46,13 +46,13 @@ class Listed:
         why = ", ".join(f"{count} {name}" for name, count in sorted(self.refused.items()))
         parts = (
             (self.refused.total(), f"refused ({why})"),
-            (self.proposed, "for somebody else to write"),
-            (self.same, "of an object that has a plan above"),
+            (self.proposed, "for another owner to write"),
+            (self.same, "for an object with a plan above"),
             (self.skipped, "approved already"),
-            (self.left, "not looked at (--limit)"),
+            (self.left, "not planned (--limit)"),
         )
         listed = "; ".join(f"{count:,} {what}" for count, what in parts if count)
-        return f"Not among them: {listed}. To look: steward reconcile plan {selection}" if listed else ""
+        return f"Not included: {listed}. To list them: steward reconcile plan {selection}" if listed else ""
 
 
 async def listed(
@@ -127,6 +127,6 @@ def of_cause(observed: Observed, cause: str) -> list[Found]:
             f"{count} {what}{'' if count == 1 else 's'}"
             for count, what in ((len(found), "cause"), (len(same), "finding"))
         )
-        what = f"{causes} and {findings} have ids"
-        raise ValueError(f"{what} that begin with {cause}; give more of its digits")
+        what = f"{causes} and {findings} have IDs"
+        raise ValueError(f"{what} that begin with {cause}. Give more digits")
     return in_order(each for each in observed.findings if each.cause in found)

@@ -104,7 +104,7 @@ async def carried_out(
     async def again() -> Confirmed | Refused:
         found = await make()
         if isinstance(found, Confirmed) and (found.plan.hash, found.plan.loses) != (plan.hash, plan.loses):
-            return Refused("same_plan", "the plan is another one than the one that was shown")
+            return Refused("same_plan", "the plan changed after it was shown")
         return found
 
     attempting = attempts(at, ledger, fence)

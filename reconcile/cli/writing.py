@@ -59,8 +59,8 @@ def taking_back(plan: Plan, attempt: str, directory: Path | None) -> str:
         known = f"{undo.why} " if isinstance(undo, NoUndo) else ""
         return f"{known}{recreating(attempt, directory)}"
     if plan.undo.startswith("none"):
-        return f"It can't be taken back: {plan.undo}"
-    return f"To take it back: steward reconcile undo {attempt}{ledger}"
+        return f"It can't be undone: {plan.undo}"
+    return f"To undo it: steward reconcile undo {attempt}{ledger}"
 
 
 def recreating(attempt: str, directory: Path | None) -> str:
@@ -108,7 +108,7 @@ async def settled(attempts: Attempts, ledger: Ledger) -> None:
         try:
             await attempts.settle(intended)
         except KubeError as error:
-            complain(f"what came of attempt {intended.attempt} can't be read: {error}")
+            complain(f"the outcome of attempt {intended.attempt} can't be read: {error}")
 
 
 async def who(at: Session) -> str:
@@ -124,7 +124,7 @@ def agreed(arguments: argparse.Namespace, question: str) -> bool:
     if arguments.yes:
         return True
     if not sys.stdin.isatty():
-        complain("standard input is no terminal to ask on; look at the plan, then add --yes")
+        complain("can't ask for confirmation: stdin isn't a terminal. Review the plan, then rerun with --yes")
         return False
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -39,7 +39,7 @@ def _namespace(text: str) -> str:
 
 def _time(text: str) -> str:
     if not re.fullmatch(_TIME, text):
-        raise ValueError(f'{quoted(text)} is no time of day; write it as "22:00"')
+        raise ValueError(f'{quoted(text)} isn\'t a time of day. Write it as "22:00"')
     return text
 
 
@@ -52,8 +52,8 @@ def _zone(text: str) -> str:
         ZoneInfo(text)
     except (KeyError, ValueError, OSError) as error:
         near = nearest(text, available_timezones())
-        hint = f'; did you mean "{near}"?' if near else '; write one as "Europe/Berlin" or "UTC"'
-        raise ValueError(f"{quoted(text)} is no time zone that is known here{hint}") from error
+        hint = f'. Did you mean "{near}"?' if near else '. Write it as "Europe/Berlin" or "UTC"'
+        raise ValueError(f"{quoted(text)} isn't a known time zone{hint}") from error
     return text
 
 
@@ -65,7 +65,7 @@ def _moment(text: str) -> str:
             raise ValueError
         date.fromisoformat(found[1])
     except ValueError as error:
-        raise ValueError(f'{quoted(text)} is no day; write it as "2026-12-20", or as "2026-12-20T18:00"') from error
+        raise ValueError(f'{quoted(text)} isn\'t a date. Write it as "2026-12-20", or as "2026-12-20T18:00"') from error
     return text
 
 

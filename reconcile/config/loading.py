@@ -89,11 +89,11 @@ def _of_the_whole(config: SidecarConfig) -> Iterator[tuple[str, str]]:
         section: Any = getattr(config, name)
         url = urlsplit(section.url or "")
         if section.token_file and not section.url:
-            yield f"{name}.tokenFile", f"there is nobody to send it to; set {name}.url too"
+            yield f"{name}.tokenFile", f"no server to send it to: set {name}.url too"
         elif section.token_file and url.scheme == "http" and not is_local(url.hostname or ""):
-            yield f"{name}.url", "a token would be sent unencrypted; use https, or leave tokenFile out"
+            yield f"{name}.url", "a token would be sent unencrypted. Use https, or omit tokenFile"
     if config.source.server_name and not (config.source.url or "").startswith("https:"):
-        yield "source.serverName", "a server has a certificate with https only; write source.url with https"
+        yield "source.serverName", "only https has a server certificate. Write source.url with https"
     key, why = config.tls.mistake(config.insecure)
     if key:
         yield key, why

@@ -43,43 +43,43 @@ class Mode(StrEnum):
 class CanarySettings(Section):
     """How a remediation begins in `auto`: with one repair, then two, each followed until its finding stayed gone."""
 
-    enabled: bool = setting(True, "Begin with one repair, then two, before the limits hold alone.")
-    stays: Duration = setting("1h", "How long a finding has to stay gone.", low="1s", high="30d")
+    enabled: bool = setting(True, "Start with one repair, then two, before only the limits apply.")
+    stays: Duration = setting("1h", "How long a finding must stay resolved.", low="1s", high="30d")
 
 
 class CanaryOverride(Section):
     """The same of one remediation, where it is another than that of all."""
 
-    enabled: bool | None = setting(None, "Whether it begins so. Without it: as all do.", "true or false")
+    enabled: bool | None = setting(None, "Whether it starts with a canary. Without it: as all do.", "true or false")
     stays: OptionalDuration = setting(
-        None, "How long its findings have to stay gone. Without it: as of all.", "duration", "1s", "30d"
+        None, "How long its findings must stay resolved. Without it: as for all remediations.", "duration", "1s", "30d"
     )
 
 
 class RemediationSettings(Section):
     """What is set of one remediation."""
 
-    mode: ConfiguredMode | None = setting(None, "Its mode. Without it: that of all.", MODES)
+    mode: ConfiguredMode | None = setting(None, "Its mode. Without it: the mode of all remediations.", MODES)
     namespaces: dict[NamespaceName, ConfiguredMode] = setting(
         {}, "Modes of single namespaces, which take precedence.", "mapping of namespaces to modes"
     )
     namespace_selectors: Annotated[tuple[NamespaceSelector, ...], Strict(False)] = setting(
         (),
-        "Modes of namespaces by their labels, for those that `namespaces` does not name. Of several the strictest.",
+        "Modes of namespaces by labels, for those not in `namespaces`. The strictest of several applies.",
         "list of selectors",
     )
-    min_age: Duration = setting("10m", "How old a finding is before the sidecar writes for it.", low="0s", high="30d")
+    min_age: Duration = setting("10m", "Least age of a finding for which the sidecar writes.", low="0s", high="30d")
     canary: CanaryOverride = Field(default_factory=CanaryOverride)
 
 
 class BudgetSettings(Section):
     """How much may be written at most."""
 
-    run: int = setting(5, "Writes of one run.", "whole number of writes", 0, 1000)
-    hour: int = setting(20, "Writes within an hour.", "whole number of writes", 0, 10_000)
-    namespace_hour: int = setting(5, "Writes within an hour in one namespace.", "whole number of writes", 0, 10_000)
+    run: int = setting(5, "Limit of writes in one run.", "whole number of writes", 0, 1000)
+    hour: int = setting(20, "Limit of writes within an hour.", "whole number of writes", 0, 10_000)
+    namespace_hour: int = setting(5, "Limit of writes in one namespace and hour.", "whole number of writes", 0, 10_000)
     fleet_share: float = setting(
-        0.05, "Share of all VMs that may be touched within a day; at least one VM unless it is 0.", "number", 0, 1
+        0.05, "Share of all VMs that can be touched within a day: at least one VM unless it is 0.", "number", 0, 1
     )
 
 
@@ -87,21 +87,21 @@ class StormSettings(Section):
     """When so many findings are new at once that their cause is elsewhere, and nothing is written there."""
 
     share: float = setting(
-        0.1, "New findings by VMs, of a namespace or of all, from which it is a storm.", "number", 0, 1
+        0.1, "Ratio of new findings to VMs, of a namespace or of all, from which it is a storm.", "number", 0, 1
     )
     at_least: int = setting(10, "Fewer new findings are never a storm.", "whole number of findings", 1, 1_000_000)
     window: Duration = setting("15m", "How long a finding is new.", low="1m", high="1d")
     namespaces: int = setting(
         5,
-        "Of so many namespaces at least are the findings of a storm that stops all others too.",
+        "Least number of namespaces with new findings for a storm that stops repairs in all namespaces.",
         "whole number of namespaces",
         2,
         10_000,
     )
     longest: Duration = setting(
-        "1d", "How long a storm lasts at most: what is left of it is a backlog then.", low="1m", high="90d"
+        "1d", "How long a storm lasts at most. The findings left then count as a backlog.", low="1m", high="90d"
     )
-    cooldown: Duration = setting("15m", "How long after a storm nothing is written.", low="0s", high="7d")
+    cooldown: Duration = setting("15m", "How long nothing is written after a storm.", low="0s", high="7d")
 
 
 class BreakerSettings(Section):
@@ -109,25 +109,25 @@ class BreakerSettings(Section):
 
     failures: int = setting(
         3,
-        "Failures in a row, of one remediation in one namespace, which then rests; and namespaces, for all.",
+        "Failures in a row after which a remediation rests in a namespace, and namespaces after which it rests in all.",
         "whole number of failures",
         1,
         1000,
     )
-    pause: Duration = setting("1h", "How long it rests after the last of them.", low="1s", high="30d")
+    pause: Duration = setting("1h", "How long it rests after the last failure.", low="1s", high="30d")
 
 
 class EditWarSettings(Section):
     """When somebody else undoes what is repaired: the object is paused until a person resumes it."""
 
     returns: int = setting(3, "Times that a repaired finding came back.", "whole number", 1, 1000)
-    within: Duration = setting("24h", "In what time.", low="1m", high="90d")
+    within: Duration = setting("24h", "Period in which they are counted.", low="1m", high="90d")
 
 
 class ApprovalSettings(Section):
     """What an approval must be like."""
 
-    longest: Duration = setting("24h", "The longest time for which one may be given.", low="1m", high="30d")
+    longest: Duration = setting("24h", "Longest validity of an approval.", low="1m", high="30d")
 
 
 class LedgerSettings(Section):
@@ -135,16 +135,12 @@ class LedgerSettings(Section):
 
     directory: Text = setting("/var/lib/kubevirt-steward/ledger", "A directory that outlives the pod.", "text")
     max_file_size: int = setting(
-        10_485_760, "A file of it ends at so many bytes.", "whole number of bytes", 65_536, 2**30
+        10_485_760, "Size in bytes at which a new file starts.", "whole number of bytes", 65_536, 2**30
     )
-    max_age: Duration = setting("400d", "A file is removed when all its entries are older.", low="91d", high="3650d")
+    max_age: Duration = setting("400d", "Age of entries at which their file is removed.", low="91d", high="3650d")
     # The volume that is deployed has a GiB.
     max_size: int = setting(
-        805_306_368,
-        "The oldest files are removed when all of them are larger than this.",
-        "whole number of bytes",
-        2**20,
-        2**50,
+        805_306_368, "Size of all files at which the oldest files are removed.", "whole number of bytes", 2**20, 2**50
     )
 
 
@@ -154,7 +150,7 @@ class LeaseSettings(Section):
     namespace: OptionalText = setting(None, "Its namespace. Without it: the pod's.", "text")
     name: Text = setting("kubevirt-steward-reconcile", "Its name.", "text")
     duration: Duration = setting(
-        "15s", "How long after its last renewal it is free; a write needs 10 s of it.", low="15s", high="10m"
+        "15s", "How long after its last renewal the Lease expires. A write needs 10 s of it.", low="15s", high="10m"
     )
 
 
@@ -165,15 +161,15 @@ class SidecarConfig(Section):
         *("mode", "remediations", "budgets", "storm", "windows", "blackouts", "breaker", "canary", "approval"),
         *("interval", "verify_after"),
     )
-    mode: ConfiguredMode = setting("plan", "The mode of remediations that have none of their own.", MODES)
+    mode: ConfiguredMode = setting("plan", "Mode of remediations without a mode of their own.", MODES)
     remediations: Section = Field(default_factory=Section)
     budgets: BudgetSettings = Field(default_factory=BudgetSettings)
     storm: StormSettings = Field(default_factory=StormSettings)
     windows: Annotated[tuple[Window, ...], Strict(False)] = setting(
-        (), "When the sidecar may write; always where there is none.", "list of windows"
+        (), "When the sidecar has permission to write. Without windows: always.", "list of windows"
     )
     blackouts: Annotated[tuple[Blackout, ...], Strict(False)] = setting(
-        (), "When the sidecar may not write, whatever window is open.", "list of blackouts"
+        (), "When the sidecar does not write, even in an open window.", "list of blackouts"
     )
     breaker: BreakerSettings = Field(default_factory=BreakerSettings)
     edit_war: EditWarSettings = Field(default_factory=EditWarSettings)
@@ -188,13 +184,13 @@ class SidecarConfig(Section):
     tls: TLSSettings = Field(default_factory=TLSSettings)
     ledger: LedgerSettings = Field(default_factory=LedgerSettings)
     lease: LeaseSettings = Field(default_factory=LeaseSettings)
-    interval: Duration = setting("30s", "From one run to the next.", low="1s", high="1h")
-    verify_after: Duration = setting("2m", "From a write to the look whether the finding is gone.", low="1s", high="1h")
+    interval: Duration = setting("30s", "Interval between two runs.", low="1s", high="1h")
+    verify_after: Duration = setting("2m", "Time from a write to the check of its finding.", low="1s", high="1h")
 
     settle_after: Duration = setting(
         "3m",
-        "How long a write without an answer may still arrive: the API server's --request-timeout, and what proxies in "
-        "between may hold it.",
+        "How long a write without a response can still arrive: the API server's --request-timeout plus the longest "
+        "delay of proxies in between.",
         low="1m",
         high="1h",
     )

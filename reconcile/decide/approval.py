@@ -41,7 +41,7 @@ def parse(text: str) -> Approval:
     """Raises ValueError with what is wrong with it."""
     found = _FORM.fullmatch(text) if text.isprintable() else None
     if found is None or len(found[2]) > _LONGEST_NAME or found[2] != found[2].strip():
-        raise ValueError(f"{quoted(text)} is no approval; write it as HASH by NAME until 2026-07-01T18:00:00Z")
+        raise ValueError(f"{quoted(text)} isn't an approval. Write it as HASH by NAME until 2026-07-01T18:00:00Z")
     at, until = (None if each is None else _seconds(each) for each in found.group(3, 4))
     return Approval(found[1], found[2], until, at)
 
@@ -50,7 +50,7 @@ def write(plan_hash: str, by: str, at: float, until: float) -> str:
     """The annotation's value. Times are in seconds since 1970. Raises ValueError for a name that can't stand in it."""
     text = f"{plan_hash} by {by} at {moment(at)} until {moment(until)}"
     if parse(text).by != by:
-        raise ValueError(f"{quoted(by)} is no name that an approval can have")
+        raise ValueError(f"{quoted(by)} can't be the name in an approval")
     return text
 
 
@@ -74,11 +74,11 @@ def approved(
     text = annotations.get(APPROVED_PLAN)
     if text is None or text == "":
         return (
-            f"nobody has approved of it; annotate {plan.bound_to} with {APPROVED_PLAN}: "
+            f"the plan isn't approved. Annotate {plan.bound_to} with {APPROVED_PLAN}: "
             f"{plan.hash} by NAME at TIME until TIME"
         )
     if not isinstance(text, str):
-        return f"annotation {APPROVED_PLAN} of {plan.bound_to} is not text"
+        return f"annotation {APPROVED_PLAN} of {plan.bound_to} isn't text"
     try:
         approval = parse(text)
     except ValueError as error:
@@ -92,21 +92,22 @@ def _may_be_used(approval: Approval, by: str, now: float, longest: timedelta, si
     as old as one that lasts so long can be.
     """
     if approval.at is not None and approval.at > now + _AHEAD:
-        return f"the approval of {by} is of {moment(approval.at)}, which is not yet; approve anew"
+        return f"the approval of {by} is dated {moment(approval.at)}, which is in the future. Approve again"
     given = (approval.until or 0.0) - longest.total_seconds() if approval.at is None else approval.at
     if given >= since:
         return ""
-    says = "" if approval.at is not None else ", and it does not say when it was given"
-    return f"the ledger has what was used since {moment(since)}{says}: the approval of {by} may be older; approve anew"
+    says = "" if approval.at is not None else " and has no date"
+    why = f"the ledger records used approvals since {moment(since)}, and the approval of {by} might be older{says}"
+    return f"{why}. Approve again"
 
 
 def _why_not(plan: Plan, approval: Approval, by: str, now: float, longest: timedelta) -> str:
     if approval.hash != plan.hash:
-        return f"{by} approved of plan {approval.hash}, and this is plan {plan.hash}: look at it, and approve anew"
+        return f"{by} approved plan {approval.hash}, and the plan now is {plan.hash}. Review the plan and approve again"
     if approval.until is None:
-        return f"the approval of {by} has no end; add: until TIME, within {write_duration(longest)}"
+        return f"the approval of {by} has no end. Add: until TIME, within {write_duration(longest)}"
     if approval.until <= now:
-        return f"the approval of {by} ended at {moment(approval.until)}; approve anew"
+        return f"the approval of {by} expired at {moment(approval.until)}. Approve again"
     if approval.until - now > longest.total_seconds():
         most = f"at most {write_duration(longest)} is allowed (approval.longest)"
         return f"the approval of {by} lasts until {moment(approval.until)}; {most}"
@@ -119,4 +120,4 @@ def _seconds(text: str) -> float:
             raise ValueError
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{quoted(text)} is no time; write it as 2026-07-01T18:00:00Z") from error
+        raise ValueError(f"{quoted(text)} isn't a time. Write it as 2026-07-01T18:00:00Z") from error

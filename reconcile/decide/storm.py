@@ -78,9 +78,9 @@ class Storm(msgspec.Struct, frozen=True):
             return cls()
         found = _CODED.fullmatch(text) if isinstance(text, str) else None
         if found is None:
-            return cls(StormState.STORM, 0.0, None, "what the last holder of the Lease left of it can't be read")
+            return cls(StormState.STORM, 0.0, None, "the storm that the last holder left in the Lease can't be read")
         if found[1]:
-            return cls(StormState.STORM, float(found[1]), None, "a storm was on when the Lease changed hands")
+            return cls(StormState.STORM, float(found[1]), None, "a storm was active when the Lease changed hands")
         if found[2]:
             return cls(
                 StormState.COOLDOWN, float(found[2]), float(found[3]), "a storm ended before the Lease changed hands"

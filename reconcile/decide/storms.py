@@ -21,7 +21,7 @@ from ..config.settings import StormSettings
 from .rises import KNOWN, STORM, Key, Open, Rises, decoded, encoded
 from .storm import Rise, Storm, StormState
 
-_UNREADABLE = "what the last holder of the Lease left of what was known can't be read"
+_UNREADABLE = "the state that the last holder left in the Lease can't be read"
 
 
 @dataclass(frozen=True)

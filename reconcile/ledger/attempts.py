@@ -153,22 +153,22 @@ def taken(entries: Iterable[Entry], attempt: str) -> UndoRequest:
         elif entry.attempt in ends and entry.event in (Event.DONE, Event.FAILED, Event.RESOLVED):
             ends[entry.attempt] = entry
     if intended is None or intended.plan is None:
-        raise ValueError(f"the ledger has no attempt {attempt}; `steward reconcile ledger` lists them")
+        raise ValueError(f"the ledger has no attempt {attempt}. Run `steward reconcile ledger` to list attempts")
     if intended.undoes:
-        again = "to have that once more, repair it again: `steward reconcile plan`"
-        raise ValueError(f"attempt {attempt} took back attempt {intended.undoes}; {again}")
+        again = "To repair the object again: `steward reconcile plan`"
+        raise ValueError(f"attempt {attempt} is the undo of attempt {intended.undoes} and can't be undone. {again}")
     end = ends.pop(attempt)
     if end is None:
-        raise ValueError(f"attempt {attempt} is not over: {_NOT_OVER}")
+        raise ValueError(f"attempt {attempt} is not finished: {_NOT_OVER}")
     if end.event is Event.RESOLVED and end.happened is None:
-        raise ValueError(f"it is not known whether attempt {attempt} changed anything: {end.why}")
+        raise ValueError(f"attempt {attempt} can't be undone: it is unknown whether it changed anything ({end.why})")
     if not _happened(end):
-        raise ValueError(f"attempt {attempt} changed nothing, as far as the ledger knows")
+        raise ValueError(f"attempt {attempt} can't be undone: according to the ledger, it changed nothing")
     for undo, its_end in ends.items():
         if its_end is None:
-            raise ValueError(f"attempt {undo}, which takes back attempt {attempt}, is not over: {_NOT_OVER}")
+            raise ValueError(f"attempt {undo}, the undo of attempt {attempt}, is not finished: {_NOT_OVER}")
         if _happened(its_end):
-            raise ValueError(f"attempt {attempt} was taken back before; see `steward reconcile ledger {attempt}`")
+            raise ValueError(f"attempt {attempt} was undone before. Run `steward reconcile ledger {attempt}`")
     return UndoRequest(attempt=attempt, plan=intended.plan, before=intended.whole or {}, after=end.whole)
 
 
@@ -177,6 +177,6 @@ def _happened(entry: Entry) -> bool:
 
 
 _NOT_OVER = (
-    "whether it was written is not known yet; the sidecar, and after a person's command the next `apply` or `undo`, "
-    "reads the object once the write can't arrive any more, and writes into the ledger what came of it"
+    "the outcome of its write is unknown. Once the request can no longer arrive, the sidecar reads the object and "
+    "records the outcome in the ledger. After a command of a person, the next `apply` or `undo` does so"
 )

@@ -76,8 +76,8 @@ def take(lock: int, directory: Path) -> None:
     except BlockingIOError as error:
         holder = os.pread(lock, 32, 0).decode("ascii", "replace").strip()
         raise LedgerLockedError(
-            f"cannot open the ledger in {directory} for writing: process {holder or 'of unknown id'} writes it; "
-            "end that one first, or give each its own directory"
+            f"can't open the ledger in {directory} for writing: process {holder or 'of unknown ID'} writes it. "
+            "Stop that process first, or use separate directories"
         ) from error
     with contextlib.suppress(OSError):  # it only says who holds it
         os.ftruncate(lock, 0)

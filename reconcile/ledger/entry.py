@@ -149,11 +149,11 @@ def opened(line: bytes) -> Entry:
     try:
         entry = _DECODER.decode(line)
     except RecursionError as error:
-        raise ValueError("it is nested too deep to be one of ours") from error
+        raise ValueError("it is nested too deep for a ledger entry") from error
     except (msgspec.MsgspecError, ValueError) as error:
-        raise ValueError(f"it is no entry of a ledger: {error}") from error
+        raise ValueError(f"it isn't a ledger entry: {error}") from error
     if line[-_SUM:] != f',"sum":"{entry.sum}"}}'.encode():
         raise ValueError("it was altered: it does not end with its checksum")
     if sha256(line[:-_SUM] + b"}").hexdigest() != entry.sum:
-        raise ValueError("it was altered: its checksum is that of other content")
+        raise ValueError("it was altered: its checksum doesn't match its content")
     return entry

@@ -24,7 +24,7 @@ class Identity(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         if not self.ledger:
-            return "a ledger that does not state whose it is"
+            return "a ledger without an identity"
         return f"ledger {self.ledger} of {f'cluster {self.cluster}' if self.cluster else 'no known cluster'}"
 
 
@@ -84,10 +84,7 @@ def identity(found: Mapping[int, First], wanted: Extent, directory: Path) -> tup
     for first in found.values():
         said = first.identity
         if said is None and known is not None:
-            raise LedgerError(
-                f"line 1 of {first.path} does not state whose ledger it is, and the file before it is of {known}; "
-                f"{REMEDY}"
-            )
+            raise LedgerError(f"line 1 of {first.path} has no identity, and the file before it is of {known}; {REMEDY}")
         if known is not None and said != known and not _adopts(first, known):
             raise LedgerError(
                 f"line 1 of {first.path} is of {said}, and the file before it of {known}: "
@@ -146,7 +143,7 @@ def sum_of(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise LedgerError(f"cannot read {path}: {error.strerror}; grant the permission to read it") from error
+        raise LedgerError(f"can't read {path}: {error.strerror}. Grant read permission") from error
 
 
 def sums(found: Mapping[int, First]) -> dict[int, str]:
@@ -171,7 +168,7 @@ def _where(path: Path) -> str:
             chain.follow(line)
     except LedgerError as error:
         return str(error)
-    return f"{path} is not the file that was written: its checksum is another one than a later file has; {REMEDY}"
+    return f"{path} was altered: its checksum differs from its record in a later file; {REMEDY}"
 
 
 # How much of a ledger is kept. Whole files go, the oldest first.

@@ -22,7 +22,7 @@ from .writer import LedgerWriter
 
 log = logging.getLogger(__name__)
 _MAX_BYTES = 10 * 2**20
-_OF_BEFORE = "it was written by a version that did not state whose ledger it is, and is taken as that of this cluster"
+_OF_BEFORE = "an earlier version wrote it without an identity: it is used for this cluster"
 
 
 class Ledger:
@@ -70,9 +70,9 @@ class Ledger:
         except OSError as error:
             release(lock)
             raise LedgerError(
-                f"cannot open the ledger in {directory} for writing: {error.strerror or error}; "
-                "it needs a directory of its own that this user may write to, and space on its disk: name one by "
-                "--ledger, or by ledger.directory of the configuration"
+                f"can't open the ledger in {directory} for writing: {error.strerror or error}. The ledger needs a "
+                "directory of its own, write permission and disk space. Set --ledger, or ledger.directory in the "
+                "configuration"
             ) from error
         except BaseException:
             release(lock)
@@ -149,9 +149,9 @@ class Ledger:
         """
         if self.whose.cluster and self.whose.cluster != cluster:
             raise LedgerError(
-                f"the ledger in {self.directory} is of the cluster whose namespace kube-system has UID "
-                f"{self.whose.cluster}, and this is cluster {cluster}; name another directory for this cluster "
-                "(ledger.directory, --ledger), or move that one aside to begin a new ledger"
+                f"the ledger in {self.directory} belongs to cluster {self.whose.cluster} (UID of namespace "
+                f"kube-system), and this is cluster {cluster}. Set another directory for this cluster "
+                "(ledger.directory, --ledger), or move that ledger aside to begin a new ledger"
             )
         if self.whose.cluster and (self._stated or not self._chain.seq):
             return
@@ -220,8 +220,8 @@ class Ledger:
                 entry, line = recorded(msgspec.structs.replace(given, opens=self._opening(anew=anew)))
         except ValueError as error:
             raise LedgerError(
-                f"cannot record {given.event} {given.attempt} in {self.directory}: {error}; "
-                "what can't be recorded is not done"
+                f"can't record {given.event} {given.attempt} in {self.directory}: {error}. "
+                "Nothing is written without a record"
             ) from error
         self._writer.append(line, anew=anew, carried=len(line) - short)
         return entry

@@ -39,7 +39,7 @@ class ManualLedger:
         return self._undone
 
     def takers(self) -> Mapping[str, str] | None:
-        """By the attempts of ours that people took back: the attempts that did, empty while that is not known; None
+        """By the attempts of ours that people took back: the attempts that did, empty while that is unknown. None
         where they can't be read.
         """
         self._look()

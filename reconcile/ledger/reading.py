@@ -12,8 +12,8 @@ import msgspec
 from .entry import Entry, LedgerError, opened
 
 REMEDY = (
-    "restore it from a backup; a new one, in an empty directory, forgets limits, edit wars and attempts without an "
-    "end, and the sidecar takes it only once it is accepted (steward reconcile ledger --accept)"
+    "restore it from a backup. A new ledger in an empty directory loses limits, edit wars and unfinished attempts. The "
+    "sidecar uses a new ledger only after `steward reconcile ledger --accept`"
 )
 _NAME = re.compile(r"ledger-(\d{6,})\.jsonl")
 
@@ -48,7 +48,7 @@ def files(directory: Path) -> dict[int, Path]:
         found = {int(name[1]): each for each in directory.iterdir() if (name := _NAME.fullmatch(each.name))}
     except OSError as error:
         raise LedgerError(
-            f"cannot read the ledger in {directory}: {error.strerror}; create it, or name the directory that holds it"
+            f"can't read the ledger in {directory}: {error.strerror}. Create it, or name the ledger's directory"
         ) from error
     return dict(sorted(found.items()))
 
@@ -61,7 +61,7 @@ def extent(directory: Path) -> Extent:
     except FileNotFoundError:
         return Extent()
     except OSError as error:
-        raise LedgerError(f"cannot read {path}: {error.strerror}; grant the permission to read it") from error
+        raise LedgerError(f"can't read {path}: {error.strerror}. Grant read permission") from error
     except (msgspec.MsgspecError, ValueError) as error:
         raise LedgerError(f"{path} is not what the ledger wrote ({error}); {REMEDY}") from error
 
@@ -85,7 +85,7 @@ def lines(path: Path) -> Iterator[Line]:
                 yield Line(path, number, offset, raw.removesuffix(b"\n"), raw.endswith(b"\n"))
                 offset += len(raw)
     except OSError as error:
-        raise LedgerError(f"cannot read {path}: {error.strerror}; grant the permission to read it") from error
+        raise LedgerError(f"can't read {path}: {error.strerror}. Grant read permission") from error
 
 
 class Chain:
@@ -106,8 +106,8 @@ class Chain:
         self.seq, self.sum = entry.seq, entry.sum
         if seq is not None and (entry.seq != seq + 1 or entry.previous != previous):
             raise LedgerError(
-                f"{line} has entry {entry.seq}, which does not follow entry {seq} before it: "
-                f"something in between was taken out or put in; {REMEDY}"
+                f"{line} has entry {entry.seq}, which doesn't follow entry {seq}: "
+                f"an entry between them was removed or inserted; {REMEDY}"
             )
         return entry
 

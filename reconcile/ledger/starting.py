@@ -210,8 +210,8 @@ class Summaries:
                 reader.restore(known[name])
             except (msgspec.MsgspecError, ValueError) as error:
                 raise LedgerError(
-                    f"what line 1 of {first.path} carries of the entries before it can't be read: {error}; "
-                    "use the release that wrote it"
+                    f"what line 1 of {first.path} records about earlier entries can't be read: {error}. "
+                    "Use the release that wrote it"
                 ) from error
 
     def carried(self, seq: int) -> dict[str, msgspec.Raw]:

@@ -25,9 +25,9 @@ _STATES = {Event.DONE: "done", Event.VERIFIED: "gone", Event.STAYED: "stayed"}
 _STRIKES: Mapping[Event, str] = MappingProxyType(
     {
         Event.RETURNED: "the finding came back",
-        Event.PERSISTS: "the finding is there all the same",
+        Event.PERSISTS: "the finding persists",
         Event.IN_USE: "what was released was in use",
-        Event.TAKEN_BACK: "the repair was taken back",
+        Event.TAKEN_BACK: "the repair was undone",
     }
 )
 
@@ -145,7 +145,7 @@ def _after(canary: Canary, trial: Trial, entry: Entry) -> Canary:
         return Canary(others, canary.strike)
     clause = _STRIKES.get(event, "")
     if event is Event.RESOLVED and entry.happened is None:
-        clause = "what came of it is not known"
+        clause = "its outcome is unknown"
     if clause:
         if not canary.step(trial.of):
             return canary  # it was over by then: the edit war and the breaker count it

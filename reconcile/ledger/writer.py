@@ -94,7 +94,7 @@ class LedgerWriter:
         try:
             self._disk.sync(file)
         except OSError as error:
-            self._broken = f"fsync failed there ({error.strerror}), so what is on disk is not known"
+            self._broken = f"fsync failed ({error.strerror}), so the content on disk is unknown"
             raise self._failure(error) from error
         if self.empty:
             self._carried, self._unproven = carried, {}
@@ -135,13 +135,13 @@ class LedgerWriter:
         """The file, if it still is the one that the last line went to."""
         if self._broken or self._file is None:
             raise LedgerError(
-                f"cannot write to {self.path}: {self._broken or 'the ledger is closed'}; open the ledger anew"
+                f"can't write to {self.path}: {self._broken or 'the ledger is closed'}. Reopen the ledger"
             )
         ours, there = os.fstat(self._file), self.path.stat()
         if not os.path.samestat(ours, there) or there.st_size != self._size:
             raise LedgerError(
-                f"cannot write to {self.path}: somebody else replaced or changed it; "
-                "open the ledger anew to see what it has"
+                f"can't write to {self.path}: another process replaced or changed it. "
+                "Reopen the ledger to read its present content"
             )
         return self._file
 
@@ -176,8 +176,8 @@ class LedgerWriter:
             self._disk.truncate(file, self._size)
             self._disk.sync(file)
         except OSError as error:
-            self._broken = f"half an entry can't be taken back ({error.strerror})"
+            self._broken = f"an incomplete entry can't be removed ({error.strerror})"
 
     def _failure(self, error: OSError) -> LedgerError:
-        what, do = error.strerror or str(error), _ADVICE.get(error.errno or 0, "look at the disk that it is on")
-        return LedgerError(f"cannot write to {self.path}: {what}; {do}, no remediation is carried out before")
+        what, do = error.strerror or str(error), _ADVICE.get(error.errno or 0, "check its disk")
+        return LedgerError(f"can't write to {self.path}: {what}; {do}. No repair is carried out before")

@@ -101,16 +101,16 @@ def inverse(step: Step, before: Mapping[str, Any], after: Mapping[str, Any] | No
     `after` is the object right after the write: what somebody else changed since fails a `test`.
     """
     if isinstance(step, Delete):
-        return "a deletion can't be taken back; the ledger has the object, to be created again"
+        return "a deletion can't be undone. Create the object again from the ledger"
     if after is None:
-        return "the object is gone"
+        return "the object no longer exists"
     if isinstance(step, Create):
         return Delete(target=_with_uid(step.target, after))
     if isinstance(step, Call):
-        return "an evacuation request is made by the next eviction, and by nothing else"
+        return "only the next eviction makes an evacuation request"
     ops = tuple(op for path in _restorable(step.ops, before) for op in _restored(path, before, after))
     if not ops:
-        return "the write left nothing in the object that could be put back"
+        return "the write left nothing in the object to restore"
     return Patch(target=step.target, ops=ops, subresource=step.subresource)
 
 

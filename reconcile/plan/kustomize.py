@@ -66,7 +66,7 @@ def field_owners(plan: Plan, whole: Mapping[str, Any]) -> Iterator[str]:
             found = writers(whole, above)
         who = ", ".join(sorted({each.manager for each in found}))
         of = "" if above == path else f" {above}, above it:"
-        yield f"field {path}:{of} {f'written by {who}' if found else 'managedFields name nobody'}"
+        yield f"field {path}:{of} {f'written by {who}' if found else 'not in managedFields'}"
 
 
 def _exactly(op: Op, whole: Mapping[str, Any]) -> bool:

@@ -27,16 +27,16 @@ SEND_SECONDS = 5.0
 R = TypeVar("R", bound=Record)
 
 COMMON_PRECONDITIONS = {
-    "finding_holds": "the check still reports the finding, on fresh reads",
-    "everything_seen": "all that the check and the remediation read could be read",
+    "finding_holds": "on fresh reads, the check still reports the finding",
+    "everything_seen": "everything that the check and the remediation need could be read",
     "same_object": "the object has the UID that the finding names",
     "not_being_deleted": "the object is not being deleted, unless the finding is that its deletion is stuck",
     "namespace_active": "the namespace is not being deleted; of an IPAMClaim that exists this is not asked",
-    "own_word": "the same is planned without what users of other namespaces write",
-    "ours_to_write": "nobody who would revert the write owns the object",
-    "dry_run_clean": "the API server and its webhooks take the write as a dry run",
-    "same_plan": "the plan, made again right before the write, is the same",
-    "read_just_now": "the write leaves within 5 seconds of what was read right before it, or less where that is said",
+    "own_word": "the plan is the same without objects that users of other namespaces write",
+    "ours_to_write": "no owner of the object would revert the write",
+    "dry_run_clean": "the API server and its webhooks accept the write as a dry run",
+    "same_plan": "right before the write, a new plan is the same",
+    "read_just_now": "the write is sent within 5 seconds of the last read, or within less if the remediation says so",
     "unchanged": "the object has not changed since it was read",
 }
 

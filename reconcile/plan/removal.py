@@ -23,12 +23,12 @@ from .undo import UndoRequest
 
 REMOVAL = Remediation(
     id="remove",
-    title="Take off what repairs left on an object",
+    title="Remove annotations and labels that repairs left on an object",
     answers={},
     writes=(),
     plan=Guard(lambda _, __: Refused("finding_holds", "no finding asks for it, but a person"), Needs()),
     risk=Risk.NONE,
-    undo="none: nothing but the steward reads it",
+    undo="none: only the steward reads it",
 )
 _MIGRATION, _MADE_BY = "VirtualMachineInstanceMigration", "app.kubernetes.io/managed-by"
 _OVER = ("Succeeded", "Failed")
@@ -54,9 +54,9 @@ def left_alone(kind: str, whole: Mapping[str, Any]) -> str:
         if halted or status.get("created") is not True:
             forget = f"kubectl annotate virtualmachines.kubevirt.io -n {meta.get('namespace')} {meta.get('name')}"
             stay = f"or, if it is to stay off: {forget} {STOPPED_FOR_DRAIN}-"
-            return f"a repair stopped it for a drain, and the annotation says how to start it: start it, {stay}"
+            return f"a repair stopped it for a drain, and the annotation says how to start it. Start it, {stay}"
     if kind == _MIGRATION and status.get("phase") not in _OVER:
-        return "it is a migration that is not over"
+        return "it is an unfinished migration"
     return ""
 
 
@@ -66,7 +66,7 @@ def removal(ref: Ref, whole: Mapping[str, Any]) -> Plan | Refused:
         return Refused("left_alone", f"{ref}: {why}")
     ops = tuple(op for path in leftovers(ref.kind, whole) for op in _off(path, whole))
     if not ops:
-        return Refused("something_left", f"nothing of repairs is left on {ref}")
+        return Refused("something_left", f"repairs left nothing on {ref}")
     return Plan(
         remediation=REMOVAL.id,
         fingerprint="",
@@ -74,8 +74,8 @@ def removal(ref: Ref, whole: Mapping[str, Any]) -> Plan | Refused:
         reason="",
         subject=ref,
         step=Patch(target=ref, ops=ops),
-        why="what repairs left is taken off.",
-        effect="Nothing but the steward reads what goes.",
+        why="repairs left annotations or labels.",
+        effect="Only the steward reads the removed annotations and labels.",
         risk=Risk.NONE,
         undo=REMOVAL.undo,
         settles=False,

@@ -33,27 +33,24 @@ __all__ = [
 ]
 
 COMMON_UNDO_PRECONDITIONS = {
-    "can_be_undone": "a write takes it back, and left something to put back",
-    "everything_seen": "all that the undo reads could be read",
+    "can_be_undone": "the write can be undone, and its earlier state is known",
+    "everything_seen": "everything that the undo needs could be read",
     "same_object": "the object has the UID that it had when it was written",
     "unchanged_since": "what the write changed is as the write left it",
-    "accepted_is_lost": "every word that was accepted names something that would be lost",
-    "ours_to_write": "nobody who would revert the write owns the object",
-    "dry_run_clean": "the API server and its webhooks take the write as a dry run",
-    "same_plan": "the plan, made again right before the write, is the one that was shown",
-    "read_just_now": "what was read right before the write is at most 5 seconds old",
+    "accepted_is_lost": "each accepted word names a loss of this undo",
+    "ours_to_write": "no owner of the object would revert the write",
+    "dry_run_clean": "the API server and its webhooks accept the write as a dry run",
+    "same_plan": "right before the write, a new plan is the same as the plan shown",
+    "read_just_now": "the write is sent within 5 seconds of the last read",
     "unchanged": "the object has not changed since it was read",
 }
 
 
 LOSSES: Mapping[Lost, tuple[str, Risk]] = {
-    Lost.ADDRESS: ("an IP address goes back to the network, which may give it to another VM or pod", Risk.ADDRESS),
-    Lost.COPY: ("a VM no longer finds its instancetype or preference, and can't be started", Risk.DOWNTIME),
+    Lost.ADDRESS: ("an IP address is released to the network, which can give it to another VM or pod", Risk.ADDRESS),
+    Lost.COPY: ("a VM no longer finds its instancetype or preference and can't be started", Risk.DOWNTIME),
     Lost.DOWNTIME: ("the guest is shut down", Risk.DOWNTIME),
-    Lost.IDENTITY: (
-        "the guest sees another UUID, serial or MAC address than the one that it has started with",
-        Risk.IDENTITY,
-    ),
+    Lost.IDENTITY: ("the guest sees a different UUID, serial or MAC address from its last start", Risk.IDENTITY),
     Lost.UNIQUENESS: ("two VMs have the same UUID, serial or MAC address", Risk.IDENTITY),
 }
 

@@ -56,10 +56,10 @@ def unsupported(plan: Plan, without: Plan | Refused) -> Proposal | None:
     """By the plan that is made without the objects of strangers; None where it is the same one."""
     if isinstance(without, Plan) and without.hash == plan.hash:
         return None
-    why = without.why if isinstance(without, Refused) else "the plan is another one"
+    why = without.why if isinstance(without, Refused) else "the plan would be different"
     return Proposal(
-        owner="whoever administers the cluster",
-        where=f"Users of other namespaces can bring this write about: without their objects, {why}. Check that it is"
+        owner="a cluster administrator",
+        where=f"Users of other namespaces can cause this write. Without their objects: {why}. Check that it is"
         " right, and carry it out by hand.",
         precondition="own_word",
     )

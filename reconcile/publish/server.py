@@ -44,7 +44,7 @@ def build(
     def readyz() -> str:
         """A replica that waits for the Lease is ready; it reads no findings until it leads."""
         now = measures.standing
-        return "" if now.source_up or not now.leading else "the findings could not be read yet"
+        return "" if now.source_up or not now.leading else "the findings haven't been read yet"
 
     return application({"/api/v1/plans": plans, "/metrics": metrics}, readyz, guard=guard)
 

@@ -42,11 +42,11 @@ def running_demo() -> Iterator[Demo]:
         log = Path(folder) / "demo.log"
         words = (sys.executable, "-m", "exporter", "demo", "--listen", "127.0.0.1:0", "--pace", "3600")
         process = Process("steward demo", words, log)
-        process.start(lambda: re.search(r"^Page: .*\n", log.read_text(encoding="utf-8"), re.MULTILINE) is not None)
+        process.start(lambda: re.search(r"^Web UI: .*\n", log.read_text(encoding="utf-8"), re.MULTILINE) is not None)
         try:
             text = log.read_text(encoding="utf-8")
             (kubeconfig,) = re.findall(r"KUBECONFIG=(\S+)", text)
-            (url,) = re.findall(r"^Page: (\S+)$", text, re.MULTILINE)
+            (url,) = re.findall(r"^Web UI: (\S+)$", text, re.MULTILINE)
             yield Demo(url, kubeconfig, text.splitlines())
         finally:
             process.stop()

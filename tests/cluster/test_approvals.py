@@ -210,7 +210,7 @@ def test_by_the_command_who_may_not_approve_ends_a_pause_of_their_own(
     assert (code, told, notes) == (0, "", {PAUSED: "paused (tenant)"})
     code, told, notes = asked("tenant", "resume", "VirtualMachine", "ns/asleep")
     assert (code, notes) == (0, {})
-    assert "what was reverted before still counts" in told
+    assert "earlier reverts still count" in told
     assert MAY_NOT in told
     asked("tenant", "pause", "VirtualMachine", "ns/asleep")
     code, told, notes = asked("approver", "resume", "VirtualMachine", "ns/asleep")

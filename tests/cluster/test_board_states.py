@@ -144,7 +144,7 @@ def test_a_fleet_with_faults_and_a_clean_one_are_told_apart_and_all_panels_of_ea
         stage.stop("west")
         answers = {row["cluster"]: value for row, value in hub.table("Stewards, by cluster", 0)}
         assert answers == {"east": 1, "west": 0}
-        assert hub.number("All stewards answer") == 0
+        assert hub.number("All stewards respond") == 0
         assert agree(stage.drawn("fleet")) == (rows, Counter())
 
 
@@ -162,7 +162,7 @@ def test_findings_of_a_blind_check_are_held_and_marked_on_every_panel(binary: To
         drawn = stage.drawn("fleet")
         assert drawn.number("Findings held") == sum(agree(drawn)[1].values()) > 0
         assert drawn.number("Unanswered checks") == len(BLIND)
-        unseen = drawn.table("Kinds that checks can't see, or not all of them", 0)
+        unseen = drawn.table("Kinds that checks can't read completely", 0)
         assert {row["check"] for row, _ in unseen} == set(BLIND)
 
 
@@ -189,7 +189,7 @@ def test_a_steward_that_is_gone_can_not_be_mistaken(binary: Tools) -> None:
             assert clean.counts() == dict.fromkeys(SEVERITIES)
             assert not any(bar for bars in clean.bars().values() for bar in bars)
             assert clean.panel("Findings by reason").empty == "not seen"
-        assert stage.drawn("hub").number("All stewards answer") == 0
+        assert stage.drawn("hub").number("All stewards respond") == 0
 
 
 def test_without_rules_a_steward_that_is_gone_leaves_no_number_but_that(binary: Tools) -> None:

@@ -124,13 +124,13 @@ kubevirt_vmi_migration_failed{{vmi="{VM}",vmim="kubevirt-evacuation-7r8sd",names
 HUB_ALERTS = ("cluster", "rank", "runbook")
 # Queries that have no answer with the seeded fleet, by board and panel, and why.
 EMPTY = {
-    ("hub", "Alerts that fire, by cluster", 0): "none waits so short a time; test_clusters.py has some",
-    ("networks", "Subnets: how full they are", 4): "no pool grows: the fleet stands still",
+    ("hub", "Firing alerts, by cluster", 0): "none waits so short a time; test_clusters.py has some",
+    ("networks", "Address usage by subnet", 4): "no pool grows: the fleet stands still",
     ("steward", "Certificate valid for", 0): "the sample is served without TLS",
     ("steward", "Kinds", 5): "no request failed",
     ("steward", "Open for, by check", 0): "no finding closes: the fleet stands still",
-    ("repairs", "Time of a repair", 0): "no plan is approved",
-    ("repairs", "Would have been written", 0): "none is in mode shadow",
+    ("repairs", "Duration of a repair", 0): "no plan is approved",
+    ("repairs", "Shadowed writes", 0): "none is in mode shadow",
     **dict.fromkeys(
         (
             ("instancetypes", "Instancetypes in use", 4),
@@ -287,7 +287,7 @@ def test_every_column_of_a_table_is_a_label_of_its_rows(scraped: Scraped) -> Non
         *(("vm", "VMI", label) for label in ("os", "instance_type", "preference")),
         ("instancetypes", "Preferences in use", "namespace"),  # they are the cluster's
         # None fires so soon; test_clusters.py has some.
-        *(("hub", "Alerts that fire, by cluster", each) for each in HUB_ALERTS),
+        *(("hub", "Firing alerts, by cluster", each) for each in HUB_ALERTS),
     }
 
     def missing() -> set[tuple[str, str, str]]:
@@ -350,11 +350,11 @@ def test_without_the_steward_no_query_has_a_number(binary: Tools, kubevirt: str,
         wait_until(lambda: not server.query(left), 30, "nothing that they served counts any more")
         answered = {key for key, panel, query in every_query() if panel.kind != "timeseries"
                     and server.query(chosen(query.expr, name=VM))}  # fmt: skip
-        silent = ("Steward answers", "All stewards answer", "Stewards, by cluster", "Clusters that do not answer",
-                  "Clusters that answer")  # fmt: skip
+        silent = ("Steward answers", "All stewards respond", "Stewards, by cluster", "Clusters without response",
+                  "Responding clusters")  # fmt: skip
         assert ("fleet", "Steward answers", 0) in answered
         assert {key for key in answered if key[1] not in silent or key[2] != 0} <= {
-            ("vm", title, 0) for title in ("VMI", "Migrations that succeeded", "Migrations that failed")
+            ("vm", title, 0) for title in ("VMI", "Succeeded migrations", "Failed migrations")
         }
     finally:
         server.stop()

@@ -154,7 +154,7 @@ def littered(ground: Ground) -> None:
 
 
 LISTED = """\
-To take off:
+To remove:
   Namespace NS: annotation steward.kubevirt-steward.io/paused
   VirtualMachine NS/db: annotations steward.kubevirt-steward.io/approved-plan, \
 steward.kubevirt-steward.io/nudged-at, steward.kubevirt-steward.io/paused, steward.kubevirt-steward.io/resumed-at
@@ -165,11 +165,11 @@ steward.kubevirt-steward.io/nudged-at, steward.kubevirt-steward.io/paused, stewa
 
 
 FORGET = f"kubectl annotate virtualmachines.kubevirt.io -n NS off {STOPPED_FOR_DRAIN}-"
-OFF = "a repair stopped it for a drain, and the annotation says how to start it: start it, or, if it is to stay off: "
+OFF = "a repair stopped it for a drain, and the annotation says how to start it. Start it, or, if it is to stay off: "
 LEFT = (
     "  VirtualMachine NS/going: it is being deleted",
     f"  VirtualMachine NS/off: {OFF}{FORGET}",
-    "  VirtualMachineInstanceMigration NS/steward-evacuation-2: it is a migration that is not over",
+    "  VirtualMachineInstanceMigration NS/steward-evacuation-2: it is an unfinished migration",
     "  VirtualMachineInstancetype NS/small: it is being deleted",
 )
 
@@ -180,13 +180,13 @@ def test_all_that_repairs_left_goes_and_nothing_of_others(ground: Ground) -> Non
     assert (listed.returncode, listed.stdout, listed.stderr) == (1, LISTED.replace("NS", ground.namespace), "")
     asked = ground.run("--all")
     assert (asked.returncode, asked.stdout) == (1, listed.stdout)
-    assert "standard input is no terminal to ask on" in asked.stderr
+    assert "stdin isn't a terminal" in asked.stderr
     assert ground.entries() == []
 
     done = ground.run("--all", "--yes")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(LISTED.replace("NS", ground.namespace))
-    assert done.stdout.count(": taken off, attempt ") == 5
+    assert done.stdout.count(": removed, attempt ") == 5
     for resource, name in ((VMS, "db"), (VMS, "stale"), (INSTANCETYPES, "small"), (NAMESPACES, ground.namespace)):
         assert ground.notes(resource, name) == {MINE: "x"}
     assert ground.notes(VMIMS, "steward-evacuation-1", "labels") == {MINE: "x"}
@@ -197,10 +197,10 @@ def test_all_that_repairs_left_goes_and_nothing_of_others(ground: Ground) -> Non
     assert {(each.check, each.settles) for each in plans} == {("", False)}  # nobody follows them
     events = ground.client.list(EVENTS, ground.namespace)["items"]
     assert {each["reason"] for each in events} == {"RepairUndone"}
-    assert any("Because: what repairs left is taken off (attempt " in each["message"] for each in events)
+    assert any("Because: repairs left annotations or labels (attempt " in each["message"] for each in events)
 
     again = ground.run("--all", "--yes")
-    assert (again.returncode, again.stdout) == (0, "Nothing of repairs is left on any object.\n")
+    assert (again.returncode, again.stdout) == (0, "Repairs left nothing on any object.\n")
     assert (ground.run().returncode, ground.run().stdout) == (0, again.stdout)
 
 
@@ -215,10 +215,10 @@ def test_what_has_to_stay_is_named_with_what_to_do(ground: Ground) -> None:
 
     done = ground.run("--all", "--yes")
     assert done.returncode == 1
-    left = done.stdout.partition("Stays:\n")[2].splitlines()
+    left = done.stdout.partition("Remains:\n")[2].splitlines()
     own = f"kubectl --kubeconfig {ground.kubeconfig} annotate"
     assert left == [line.replace("NS", ground.namespace).replace("kubectl annotate", own) for line in LEFT]
-    assert "To take off" not in done.stdout
+    assert "To remove" not in done.stdout
     assert ground.entries() == []
     assert ground.notes(VMS, "off") == {MINE: "x", STOPPED_FOR_DRAIN: "{}", PAUSED: "x"}
     assert ground.notes(INSTANCETYPES, "small", "finalizers") == [FINALIZER]
@@ -235,7 +235,7 @@ def test_while_a_sidecar_holds_the_lease_nothing_is_touched(ground: Ground, serv
     assert f"VirtualMachine {ground.namespace}/db: annotation {PAUSED}" in listed.stdout
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "a sidecar runs, " in refused.stderr
-    assert "scale its Deployment to 0 first" in refused.stderr
+    assert "Scale its Deployment to 0 first" in refused.stderr
     assert PAUSED in ground.notes(VMS, "db")
 
     done = ground.run("--all", "--yes")  # it gave the Lease up
@@ -269,7 +269,7 @@ def test_a_sidecar_that_starts_meanwhile_ends_it(ground: Ground) -> None:
     ground.vm("db", {PAUSED: "x"})
     held(ground, None)
     with OnTerminal("reconcile", "clean", "--all", *ground.own) as command:
-        command.read_until("Take it off? [y/N] ")
+        command.read_until("Remove it? [y/N] ")
         held(ground, "another", 2)
         code, _, err = command.answered("y")
     held(ground, None, 3)
@@ -286,7 +286,7 @@ def test_what_is_set_anew_meanwhile_stays_and_the_rest_goes(ground: Ground) -> N
     ground.vm("db", {PAUSED: "x"})
     ground.vm("web", {PAUSED: "x"})
     with OnTerminal("reconcile", "clean", "--all", *ground.own) as command:
-        command.read_until("Take it off? [y/N] ")
+        command.read_until("Remove it? [y/N] ")
         ground.client.patch(VMS, ground.namespace, "db", {"metadata": {"annotations": {PAUSED: "since a minute"}}})
         code, out, err = command.answered("y")
     assert code == 1
@@ -318,7 +318,7 @@ def test_it_goes_on_where_it_was_interrupted(ground: Ground) -> None:
 
     done = ground.run("--all", "--yes")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.count(": taken off, attempt ") == 2
+    assert done.stdout.count(": removed, attempt ") == 2
     for name in ("app", "db", "web"):
         assert ground.notes(VMS, name) == {MINE: "x"}
     settled = [each for each in ground.entries()[len(first) :] if each.event is Event.RESOLVED]
@@ -345,7 +345,7 @@ def test_whoever_may_not_is_told_which_permissions_are_missing(ground: Ground, s
         f"steward: system:serviceaccount:default:{somebody.name} may not list poddisruptionbudgets.policy, patch "
         f"namespaces, patch virtualmachines.kubevirt.io in namespace {ground.namespace}, patch "
         f"virtualmachineinstancemigrations.kubevirt.io in namespace {ground.namespace}, patch "
-        f"virtualmachineinstancetypes.instancetype.kubevirt.io in namespace {ground.namespace}; nothing was changed"
+        f"virtualmachineinstancetypes.instancetype.kubevirt.io in namespace {ground.namespace}. Nothing was changed"
     )
     assert PAUSED in ground.notes(VMS, "db")
     assert ground.notes(INSTANCETYPES, "small", "finalizers") == [MINE, FINALIZER]
@@ -364,20 +364,18 @@ def test_every_guard_of_a_namespace_goes_and_nothing_else(ground: Ground) -> Non
 
     asked = ground.guards()
     assert (asked.returncode, ground.entries()) == (1, [])
-    assert "standard input is no terminal to ask on" in asked.stderr
-    assert f"Nothing prevents the deletion of {KIND} {ground.namespace}/alone any more." in asked.stdout
+    assert "stdin isn't a terminal" in asked.stderr
+    assert f"{KIND} {ground.namespace}/alone can be deleted again." in asked.stdout
 
     done = ground.guards("--yes")
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"It is paused; to resume it: steward reconcile resume {KIND} {ground.namespace}/alone" in unaimed(
-        done.stdout
-    )
+    assert f"It is paused. To resume: steward reconcile resume {KIND} {ground.namespace}/alone" in unaimed(done.stdout)
     assert "finalizers" not in ground.meta("alone")
     assert ground.meta("among")["finalizers"] == [OTHER, "example.com/last"]
     assert "finalizers" not in ground.meta("preferred", PREFERENCES)
     assert ground.meta("free")["finalizers"] == [OTHER]
     assert PAUSED not in ground.meta("free").get("annotations", {})
-    assert ground.meta("alone")["annotations"][PAUSED].startswith("taken back by ")
+    assert ground.meta("alone")["annotations"][PAUSED].startswith("undone by ")
     there = ground.client.get(CLUSTER_INSTANCETYPES, None, ground.namespace)
     assert there["metadata"]["finalizers"] == [FINALIZER]  # -n is of that namespace
     assert [(each.event, each.mode) for each in ground.entries()[:2]] == [(Event.INTENDED, "undo"), (Event.DONE, "")]
@@ -385,10 +383,10 @@ def test_every_guard_of_a_namespace_goes_and_nothing_else(ground: Ground) -> Non
     events = ground.client.list(EVENTS, ground.namespace)["items"]
     assert {each["involvedObject"]["name"] for each in events} == {"alone", "among", "preferred"}
     assert {each["reason"] for each in events} == {"RepairUndone"}
-    assert all("Because: the guard is taken off (attempt " in each["message"] for each in events)
+    assert all("Because: the guard is being removed (attempt " in each["message"] for each in events)
 
     again = ground.guards("--yes")
-    assert (again.returncode, again.stdout) == (0, "Nothing bears the guard.\n")
+    assert (again.returncode, again.stdout) == (0, "No object has the guard.\n")
     whole = ground.run("--guards", "--yes")
     assert whole.returncode == 0, whole.stderr
     there = ground.client.get(CLUSTER_INSTANCETYPES, None, ground.namespace)
@@ -404,9 +402,9 @@ def test_under_vms_a_guard_stays_while_a_deletion_waits_and_the_others_go(ground
 
     done = ground.guards("--yes")
     assert done.returncode == 1
-    stays = done.stdout.partition("Stays:\n")[2]
+    stays = done.stdout.partition("Remains:\n")[2]
     assert f"{KIND} {ground.namespace}/needed stays guarded, no_vm_without_copy: " in stays
-    assert "to give that up: steward reconcile clean --guards --accept copy" in unaimed(stays)
+    assert "To accept this loss: steward reconcile clean --guards --accept copy" in unaimed(stays)
     assert ground.meta("needed")["finalizers"] == [FINALIZER]
     assert "finalizers" not in ground.meta("free")
 
@@ -435,7 +433,7 @@ def test_what_cannot_be_listed_is_not_taken_for_unguarded(ground: Ground, server
     kubeconfig = server.kubeconfig("somebody", somebody.token)
     done = Ground(ground.client, kubeconfig, ground.namespace, ground.folder).guards("--yes")
     assert done.returncode == 2
-    assert "Nothing bears the guard" not in done.stdout
+    assert "No object has the guard" not in done.stdout
     assert "may not list " in done.stderr
     assert ground.meta("alone")["finalizers"] == [FINALIZER]
 
@@ -469,7 +467,7 @@ def test_the_attempt_that_guarded_it_is_taken_back_in_the_ledger_that_has_it(gro
     assert ground.meta("small")["annotations"].keys() == {ALLOWED, PAUSED}  # what owners allowed is no guard
     again = ground.run(guarded, "--yes", verb="undo")
     assert again.returncode == 2
-    assert "was taken back before" in again.stderr
+    assert "was undone before" in again.stderr
 
 
 def test_guards_go_while_a_sidecar_runs(ground: Ground) -> None:

@@ -248,11 +248,11 @@ def test_a_hub_gets_a_few_series_and_the_alerts_of_each_cluster(clusters: Cluste
 
 
 WHAT_IS_SENT = {
-    "All stewards answer": 1,
-    "Clusters that do not answer": 0,
+    "All stewards respond": 1,
+    "Clusters without response": 0,
     "answers": 1,
-    "replicas that answer": 1,
-    "checks that answer": len(CHECKS),
+    "responding replicas": 1,
+    "evaluated checks": len(CHECKS),
     "unanswered checks": 0,
     "findings held": None,
     "critical": 1,
@@ -271,9 +271,9 @@ def of_east(hub: Drawn) -> dict[str, float | None]:
     """What the board of the hub shows of it, by titles of numbers and of columns, and by alert."""
     titles = [column.title for column in hub.panel("Stewards, by cluster").columns if column.value is not None]
     cells = [{row["cluster"]: value for row, value in hub.table("Stewards, by cluster", i)} for i in range(len(titles))]
-    alerts = {row["alertname"]: value for row, value in hub.table("Alerts that fire, by cluster", 0)}
+    alerts = {row["alertname"]: value for row, value in hub.table("Firing alerts, by cluster", 0)}
     return {
-        **{title: hub.number(title) for title in ("All stewards answer", "Clusters that do not answer")},
+        **{title: hub.number(title) for title in ("All stewards respond", "Clusters without response")},
         **{title: cell.get("east") for title, cell in zip(titles, cells, strict=True)},
         **{f"{severity.capitalize()} findings": count for severity, count in hub.counts().items()},
         PAGE: alerts.get(PAGE),

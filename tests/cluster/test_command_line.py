@@ -65,8 +65,8 @@ def test_a_token_that_has_expired(server: ApiServer) -> None:
     done = check(server, "expired", token="of-yesterday")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"steward: {server.url} does not accept your credentials (401 Unauthorized): they have expired, or are for "
-        "another cluster; log in again, and look with `kubectl auth whoami`\n"
+        f"steward: {server.url} rejects your credentials (401 Unauthorized): they have expired or belong to "
+        "another cluster. Log in again and check with `kubectl auth whoami`\n"
     )
 
 
@@ -76,7 +76,7 @@ def test_who_may_list_nothing(server: ApiServer) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"steward: {server.url} lets you list nothing of what is looked at, not even virtualmachines.kubevirt.io in "
-        "all namespaces; whoever administers the cluster can bind you to a role that may, or name your namespace "
+        "all namespaces; a cluster administrator can bind you to a role that may, or name your namespace "
         "with -n\n"
     )
 
@@ -130,9 +130,9 @@ def test_what_is_missing_is_said_once(server: ApiServer, tenant: Account) -> Non
     assert len(set(reasons)) == len(reasons)
     assert len(done.stdout.splitlines()) < 40
     (nodes,) = (line for line in lines if line.startswith("  Node: "))
-    assert 'grant "list" and "watch" on nodes: ' in nodes
+    assert 'Grant "list" and "watch" on nodes: ' in nodes
     (vms,) = (line for line in lines if "you may list virtualmachines.kubevirt.io in" in line)
-    assert f'in {NS} alone; for the rest grant "list" in all namespaces: ' in vms
+    assert f'only in {NS}. For the rest, grant "list" in all namespaces: ' in vms
 
 
 def test_what_may_only_be_listed_is_listed_again_while_changes_are_followed(server: ApiServer, tenant: Account) -> None:
@@ -179,14 +179,14 @@ def test_a_vm_of_the_own_namespace_is_shown_with_what_is_not_seen_of_it(server: 
     assert done.stdout.startswith(f"VM {NS}/plain does not run (runStrategy Halted).\n")
     assert "NotPersisted" in done.stdout
     said = " ".join(done.stdout.split())
-    assert "At its next start Whether it can be started is not known: cannot list nodes in all namespaces" in said
+    assert "At its next start Whether it can be started is not known: can't list nodes in all namespaces" in said
 
 
 def test_a_drain_is_not_previewed_for_who_may_see_no_node(server: ApiServer, tenant: Account) -> None:
     done = asked(server, tenant, "drain", "node01")
     assert (done.returncode, done.stderr) == (2, "")
     assert done.stdout.startswith("Not seen, so there is no answer:\n")
-    assert 'grant "list" and "watch" on nodes' in done.stdout
+    assert 'Grant "list" and "watch" on nodes' in done.stdout
 
 
 def test_labels_are_asked_for_in_the_own_namespace(server: ApiServer, tenant: Account) -> None:

@@ -190,7 +190,7 @@ async def test_its_launcher_pod_is_left(copy: Copy) -> None:
 @EACH
 async def test_it_starts_by_itself(copy: Copy) -> None:
     copy.patch(spec={"runStrategy": "Always"})
-    assert "may start at any moment" in await refused(copy, "stopped")
+    assert "can start at any moment" in await refused(copy, "stopped")
 
 
 @EACH

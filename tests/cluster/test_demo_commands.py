@@ -75,7 +75,7 @@ def demo() -> Iterator[Demo]:
 
 def test_the_address_is_said_first_and_last_and_a_fault_takes_a_line(demo: Demo) -> None:
     assert demo.said[0].endswith(demo.url)
-    assert demo.said[-1] == f"Page: {demo.url}"
+    assert demo.said[-1] == f"Web UI: {demo.url}"
     faults = [line for line in demo.said if re.match(r"  [A-Z]\w+ \S+: ", line)]
     assert len(faults) == int(demo.said[2].split()[0]) > 50
     assert [line for line in faults if len(line) > 100] == []

@@ -187,7 +187,7 @@ def take_off(shell: Shell, block: str, variant: str) -> None:
     """What repairs left, before the sidecar's namespace goes."""
     if "repairs" in variant:
         said = run(shell, block.replace("clean --all", "clean --all --yes --ledger ledger"))
-        assert said.count(": taken off, attempt ") == 3
+        assert said.count(": removed, attempt ") == 3
 
 
 def granted(repairs: bool) -> Iterator[str]:

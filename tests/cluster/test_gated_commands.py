@@ -92,7 +92,7 @@ def desk(cluster: ApiServer, exporter: Exporter, tmp_path: Path) -> Desk:
 
 def resumed(desk: Desk, said: str) -> None:
     """By the command that a refusal names, word for word."""
-    command = said.rpartition("to resume: ")[2].splitlines()[0].strip()
+    command = said.rpartition("To resume: ")[2].splitlines()[0].strip()
     words = shlex.split(command)
     assert words[:3] == ["steward", "reconcile", "resume"]
     done = steward(*words[1:], "--kubeconfig", str(desk.kubeconfig))

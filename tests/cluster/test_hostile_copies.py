@@ -147,7 +147,7 @@ def test_a_copy_from_a_namespace_of_the_tenant_is_not_taken(
     forge(tenant(other), greedy(sized(client, other, "web", size), size))
     grown(client, size)
     found = refused(client, namespace)
-    assert "in another namespace, whose users may have written it" in found.why
+    assert "in another namespace, whose users might have written it" in found.why
     assert other not in found.why
 
 

@@ -61,7 +61,7 @@ async def test_by_the_keyboard_alone_one_logs_in_sees_the_page_and_logs_out(scri
         await tab.open(f"{server.url}/findings?severity=warning")
         assert await tab.value(_TITLE) == "Log in"
         await _enter(tab, "wrong")
-        assert "does not accept this token" in await tab.value("document.querySelector('#mistake').textContent")
+        assert "rejects this token" in await tab.value("document.querySelector('#mistake').textContent")
         await _enter(tab, "good")
         assert await tab.value("location.pathname + location.search") == "/findings?severity=warning"
         assert await tab.value(_TITLE) == "2 findings of 2 causes"

@@ -166,9 +166,9 @@ def test_without_one_kind_just_what_reads_it_has_no_answer_and_says_what_to_gran
 
 def assert_only_unseen(kind: ApiKind[Any], now: Answers, before: Answers) -> None:
     for why in now.unknown.values():
-        assert why.startswith(f"{kind.name}: cannot list {kind.resource} in all namespaces: 403 ")
+        assert why.startswith(f"{kind.name}: can't list {kind.resource} in all namespaces: 403 ")
         assert re.search(f'cannot (list|watch) resource "{kind.plural}"', why)
-        assert f'grant "list" and "watch" on {kind.resource}' in why
+        assert f'Grant "list" and "watch" on {kind.resource}' in why
     assert now.findings.pop("sources") == {("KindForbidden", kind.name)}
     assert now.findings == before.findings  # those of the checks without an answer are kept
     silent = {gauge.name for state in STATES if kind in state.reads for gauge in state.gauges}
@@ -185,7 +185,7 @@ def test_a_kind_is_seen_only_with_both_verbs(
     """A streaming list takes the permission to watch alone; the next watch asks first how far the server is: a list."""
     exporter.wait_state("Pod", "live")
     admin.apply(with_verbs(role, pod.KIND, [verb]))
-    says = re.compile(f'^Pod: .*cannot {lacks} resource "pods".*; grant "list" and "watch" on pods$')
+    says = re.compile(f'^Pod: .*cannot {lacks} resource "pods".*. Grant "list" and "watch" on pods$')
     wait_until(lambda: any(map(says.match, exporter.unknown())), 30, f"it says that it may not {lacks}")
 
 

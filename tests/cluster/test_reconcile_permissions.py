@@ -304,7 +304,7 @@ def lease(namespace: str) -> Object:
             "dry_run_clean",
             'cannot delete resource "ipamclaims"',
         ),
-        ("steward-reconcile", "pods", "everything_seen", "cannot list pods in all namespaces: 403"),
+        ("steward-reconcile", "pods", "everything_seen", "can't list pods in all namespaces: 403"),
     ],
 )
 def test_without_a_permission_nothing_is_written_and_it_says_which_is_missing(

@@ -95,14 +95,14 @@ def older(directory: Path, copy: Path) -> str:
 def rewritten(directory: Path, copy: Path) -> str:
     del copy
     rewrite(directory, lambda entry: entry.update(by="nobody") if entry["seq"] == 1 else None)
-    return "it was rewritten"
+    return "was rewritten since"
 
 
 def lost(directory: Path, copy: Path) -> str:
     del copy
     shutil.rmtree(directory)
     directory.mkdir()
-    return "is empty, and the Lease was held with ledger"
+    return "is empty, but the Lease was held with ledger"
 
 
 @pytest.mark.parametrize("loss", [older, rewritten, lost], ids=lambda each: each.__name__)
@@ -150,7 +150,7 @@ def test_a_ledger_of_another_cluster_is_refused_by_the_sidecar_and_by_a_person(g
     sidecar = sidecar_of(ground, namespace)
     with Ledger.open(sidecar.directory, clock=lambda: 0.0, cluster="another") as ledger:
         ledger.append(Event.PAUSED, scope="shop")
-    refusal = "is of the cluster whose namespace kube-system has UID another, and this is cluster [0-9a-f-]+; name"
+    refusal = "belongs to cluster another .UID of namespace kube-system., and this is cluster [0-9a-f-]+. Set"
     with sidecar:
         logged(sidecar, refusal)
         wait_until(lambda: sidecar.value(WRITABLE) == 0.0, 30, "it says that it can't be written")

@@ -120,18 +120,18 @@ def _take_back(
         assert json.dumps(after.get("spec")) == json.dumps(before.get("spec"))
         for field in ("finalizers", "labels", "ownerReferences"):
             assert after["metadata"].get(field) == before["metadata"].get(field)
-        assert done.stdout.count("Taken back") == 1
+        assert done.stdout.count("Undone") == 1
         again = steward("reconcile", "undo", attempt, "--yes", *own)
         assert again.returncode == 2
-        assert "was taken back before" in again.stderr
+        assert "was undone before" in again.stderr
     elif fault.undone == "delete":
         assert done.returncode == 0, done.stderr
         assert after is None
         of = stage.client.get(VMS, stage.namespace, fault.bound)
-        assert of["metadata"]["annotations"][PAUSED].startswith("taken back by ")
+        assert of["metadata"]["annotations"][PAUSED].startswith("undone by ")
     else:
         assert done.returncode in (1, 2)
-        assert "can't be taken back" in done.stderr
+        assert "can't be undone" in done.stderr
     if fault.undone == "created again":
         _create_again(stage, fault, sidecar, before or {}, attempt)
 

@@ -360,7 +360,7 @@ def test_a_person_writes_nothing_to_an_object_of_which_an_attempt_is_unclear(gro
             *("--config", str(sidecar.config), "--kubeconfig", str(ground.server.kubeconfig(ACCOUNT))),
         )
         assert got.returncode == 1, got.stderr
-        assert "refused, unclear: what came of attempt" in got.stderr
+        assert "refused, unclear: the outcome of attempt" in got.stderr
         listed = steward("reconcile", "ledger", "--ledger", str(sidecar.directory))
         assert "unclear" in listed.stdout
         assert held.pass_on() == 200
@@ -379,7 +379,7 @@ def test_a_clock_that_is_ahead_voids_no_waiting_time(ground: Ground, proxy: Dela
         (repair,) = [each for each in sidecar.plans() if each["namespace"] == scene.namespace]
         assert repair["state"] == "blocked"
         why = {each["gate"]: each["why"] for each in repair["blocked"]}["clock"]
-        assert "s ahead of the API server's, at most 30 s are allowed" in why
+        assert "s ahead of the API server's, and the limit is 30 s" in why
     assert ground.writes(scene.namespace) == []
 
 
@@ -393,11 +393,13 @@ def test_who_comes_while_an_address_is_released_is_reported(ground: Ground, prox
         sidecar.wait_for("verified")
         assert sidecar.events() == ["intended", "in_use", "done", "verified"]
         why = sidecar.entries()[1].why
-        assert f"released under a user that came meanwhile: Pod {scene.namespace}/came refers to it" in why
+        assert f"was released while in use: Pod {scene.namespace}/came refers to it" in why
         wait_until(lambda: sidecar.value("kubevirt_steward_repair_in_use") == 1.0, 20, "the metric has it")
-        assert 'event="in use after its release"' in sidecar.log.read_text("utf-8")
+        assert 'event="released address in use"' in sidecar.log.read_text("utf-8")
     found = [each for each in ground.client.list(EVENTS, scene.namespace)["items"] if each["reason"] == "ReleasedInUse"]
-    assert [(each["type"], "came to use what it released" in each["message"]) for each in found] == [("Warning", True)]
+    assert [(each["type"], "The released address is in use" in each["message"]) for each in found] == [
+        ("Warning", True)
+    ]
     assert ground.client.find(IPAM_CLAIMS, scene.namespace, scene.name) is None
 
 

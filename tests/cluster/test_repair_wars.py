@@ -100,7 +100,7 @@ def test_three_returns_pause_it_for_good_and_a_person_resumes_it(ground: Ground,
             sidecar.runs_again(3)
             assert sidecar.events() == [*(["intended", "done", "returned"] * 3), "paused"]
             paused = sidecar.entries()[-1]
-            assert (paused.scope, paused.why) == (f"{kind} {namespace}/{name}", f"{RIVAL} wrote it back")
+            assert (paused.scope, paused.why) == (f"{kind} {namespace}/{name}", f"{RIVAL} reverted it")
             gates = {each["gate"]: each["why"] for each in blocked(sidecar, fault)}
             assert RIVAL in gates["edit_war"]
             assert sidecar.value("kubevirt_steward_repair_edit_wars") == 1

@@ -98,7 +98,7 @@ def test_a_canary_stops_at_the_first_finding_that_comes_back(ground: Ground) -> 
         sidecar.runs_again(3)
         assert sidecar.events() == ["intended", "done", "verified", "returned"]
         done = steward("reconcile", "resume", "--remediation", REPAIR, "--because", "mended", *own)
-        assert (done.returncode, "begins anew" in done.stdout) == (0, True), done.stderr
+        assert (done.returncode, "starts again" in done.stdout) == (0, True), done.stderr
         sidecar.wait_for("intended", 2)
         resumed = next(each for each in sidecar.entries() if each.event == "resumed")
         assert (resumed.by, resumed.why) == ("admin", "mended")
@@ -110,7 +110,7 @@ def test_in_a_blackout_nothing_is_written_and_it_says_until_when(ground: Ground)
     with ground.sidecar(stage.namespace, auto(stage, blackouts=[freeze])) as sidecar:
         wait_until(lambda: "blackout" in gates(sidecar), 40, "the gate is closed")
         assert gates(sidecar)["blackout"]["why"] == (
-            'a blackout is on until 2999-12-30T23:00:00Z: "year end freeze" (blackouts)'
+            'a blackout is active until 2999-12-30T23:00:00Z: "year end freeze" (blackouts)'
         )
         sidecar.runs_again(2)
         assert ground.writes(stage.namespace) == []

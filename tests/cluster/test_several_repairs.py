@@ -93,16 +93,16 @@ def events(desk: Desk) -> list[str]:
 def test_several_plans_are_shown_asked_for_once_and_carried_out_in_their_order(desk: Desk) -> None:
     code, out, err = apply(desk)
     assert (code, protected(desk)) == (1, [])  # nobody is there to say yes
-    assert "standard input is no terminal to ask on" in err
+    assert "stdin isn't a terminal" in err
     plans = re.findall(r"^  plan     ([0-9a-f]{16})$", out, re.MULTILINE)
     assert len(plans) == 3
 
     code, out, err = apply(desk, "--yes", "--limit", "2")
     assert (code, err) == (0, "")
     assert protected(desk) == ["app", "db"]
-    assert "Not among them: 1 not looked at (--limit). To look: steward reconcile plan" in out
+    assert "Not included: 1 not planned (--limit). To list them: steward reconcile plan" in out
     assert out.count("Done, attempt ") == 2
-    assert out.endswith("2 of 2 plans are carried out.\n")
+    assert out.endswith("2 of 2 plans were carried out.\n")
     assert events(desk) == ["app.blue", "db.blue"]
     listed = steward("reconcile", "ledger", "--ledger", str(desk.folder / "ledger")).stdout
     assert re.findall(rf"patch IPAMClaim {desk.namespace}/(\w+)", listed) == ["db", "app"]  # the newest first
@@ -118,7 +118,7 @@ def test_a_used_budget_ends_it_and_what_was_not_done_is_named(desk: Desk, budget
     code, out, err = apply(desk, "--yes", budgets=budgets)
     assert (code, protected(desk)) == (1, ["app"])
     assert f"refused, {gate}: " in err
-    assert "1 of 3 plans are carried out.\n" in out
+    assert "1 of 3 plans were carried out.\n" in out
     rest = out.partition("Not carried out:\n")[2]
     assert re.findall(rf"^  IPAMClaim {desk.namespace}/(\w+).blue, plan ", rest, re.MULTILINE) == ["db", "web"]
 
@@ -143,9 +143,9 @@ def test_what_changes_while_somebody_thinks_is_not_written(desk: Desk) -> None:
         desk.admin.create(claim)
         code, out, err = command.answered("y")
     assert (code, protected(desk)) == (1, ["app"])
-    assert "nothing is left to do there: " in err
+    assert "nothing left to do: " in err
     assert "refused, same_object: " in err
-    assert "0 of 3 plans are carried out.\n" in out
+    assert "0 of 3 plans were carried out.\n" in out
     rest = out.partition("Not carried out:\n")[2]
     assert re.findall(rf"^  IPAMClaim {desk.namespace}/(\w+).blue, plan ", rest, re.MULTILINE) == ["db", "web"]
     assert events(desk) == []
@@ -166,11 +166,11 @@ def test_a_lost_ledger_writes_nothing(desk: Desk) -> None:
     ("words", "says"),
     [
         (("--remediation", REPAIR), "and -n NAMESPACE or -A"),
-        (("-A",), "name a FINGERPRINT; or"),
+        (("-A",), "name a FINGERPRINT. For several plans"),
         (("--remediation", "repair_ipam_claims_metadata", "-A"), f"did you mean {REPAIR}?"),
         (("--remediation", REPAIR, "-n", ""), "a name is empty"),
         (("--remediation", REPAIR, "-A", "--plan", "x"), "--plan is for one finding"),
-        (("abc", "-A"), "name no FINGERPRINT then"),
+        (("abc", "-A"), "Omit FINGERPRINT"),
     ],
 )
 def test_what_is_asked_for_by_halves_is_a_mistake(desk: Desk, words: tuple[str, ...], says: str) -> None:
@@ -198,7 +198,7 @@ def test_a_cause_is_approved_object_by_object_up_to_the_limit(desk: Desk, export
     cause = cause_of(desk, exporter)
     asked = desk.run("approve", cause, "--limit", "2", settings=APPROVE)
     assert (asked.returncode, approvals(desk)) == (1, {})
-    assert "standard input is no terminal to ask on" in asked.stderr
+    assert "stdin isn't a terminal" in asked.stderr
 
     done = desk.run("approve", cause, "--limit", "2", "--yes", settings=APPROVE)
     assert (done.returncode, done.stderr) == (0, "")
@@ -209,12 +209,12 @@ def test_a_cause_is_approved_object_by_object_up_to_the_limit(desk: Desk, export
     assert hashes[0] != hashes[1]
     for name in first:
         assert f"IPAMClaim {desk.namespace}/{name}.blue has annotation {APPROVED_PLAN}: " in done.stdout
-    assert "Not among them: 1 not looked at (--limit)." in done.stdout
+    assert "Not included: 1 not planned (--limit)." in done.stdout
     assert "2 of 2 are approved." in done.stdout
 
     rest = desk.run("approve", cause, "--limit", "2", "--yes", settings=APPROVE)
     assert rest.returncode == 0, rest.stderr
-    assert "Not among them: 2 approved already." in rest.stdout
+    assert "Not included: 2 approved already." in rest.stdout
     assert {name: approvals(desk)[name] for name in first} == first
     assert list(approvals(desk)) == list(NAMES)
     assert protected(desk) == []
@@ -224,10 +224,10 @@ def test_more_objects_than_anybody_looks_at_are_not_approved_at_once(desk: Desk,
     for limit in ("0", "101", "all"):
         done = desk.run("approve", cause_of(desk, exporter), "--limit", limit, "--yes")
         assert done.returncode == 2
-        assert f"{limit!r} is no number from 1 to 100" in done.stderr
+        assert f"{limit!r} isn't a number from 1 to 100" in done.stderr
     unknown = desk.run("approve", "f" * 16, "--limit", "2", "--yes")
     assert unknown.returncode == 2
-    assert f"no cause has the id {'f' * 16}" in unknown.stderr
+    assert f"no cause has ID {'f' * 16}" in unknown.stderr
     assert approvals(desk) == {}
 
 

@@ -155,7 +155,7 @@ def told(walk: Walk, line: str) -> bool:
 
 def by_hand(walk: Walk) -> None:
     walk.says("plan", "--by-cause", own=True)
-    assert "take 7 of 7 writes" in walk.says("plan", "-n", "shop", "--remediation", REPAIR, "--dry-run", own=True)
+    assert "accept 7 of 7 writes" in walk.says("plan", "-n", "shop", "--remediation", REPAIR, "--dry-run", own=True)
     assert walk.client.get(IPAM_CLAIMS, "shop", "db-0.blue")["metadata"].get("finalizers") is None
     done = walk.says("apply", "--remediation", REPAIR, "-n", "shop", "--limit", "1", "--yes", own=True)
     (attempt,) = re.findall(r"steward reconcile undo (\S+)", done)
@@ -220,7 +220,7 @@ def approved(walk: Walk) -> None:
 def taken_back(walk: Walk) -> None:
     done = [each for each in walk.sidecar.entries() if each.event == "intended" and each.plan is not None]
     attempt = [each for each in done if each.plan and each.plan.remediation == REPAIR][-1].attempt
-    assert "is paused; to resume it" in walk.says("undo", attempt, "--yes")
+    assert "is paused. To resume" in walk.says("undo", attempt, "--yes")
     walk.sidecar.runs_again(2)
     assert walk.ground.writes("shop")[5:] == []  # what was taken back is not repaired again
 

@@ -182,7 +182,7 @@ async def test_a_finalizer_is_taken_back_where_no_deletion_waits(ground: Ground)
     assert done.returncode == 0, done.stderr
     there = ground.client.get(IPAM_CLAIMS, ground.namespace, "db.blue")["metadata"]
     assert "finalizers" not in there
-    assert there["annotations"][PAUSED].startswith("taken back by ")
+    assert there["annotations"][PAUSED].startswith("undone by ")
 
 
 async def test_an_undo_that_was_killed_is_settled_by_the_next_one(ground: Ground) -> None:
@@ -361,8 +361,8 @@ async def test_what_is_paused_may_be_taken_back_and_once(ground: Ground) -> None
     assert "finalizers" not in there
     again = await ground.undo(attempt)
     assert again.returncode == 2
-    assert f"attempt {attempt} was taken back before" in again.stderr
+    assert f"attempt {attempt} was undone before" in again.stderr
     (undo, _) = ground.undone()
     of_undo = await ground.undo(undo.attempt)
     assert of_undo.returncode == 2
-    assert f"attempt {undo.attempt} took back attempt {attempt}" in of_undo.stderr
+    assert f"attempt {undo.attempt} is the undo of attempt {attempt}" in of_undo.stderr

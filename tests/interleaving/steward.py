@@ -55,7 +55,7 @@ __all__ = ["CHECKS", "KINDS", "REMEDIATIONS", "SLOW", "Killed", "Leave", "Stewar
 
 # Which of the product's gates are asked here: those without which a write can do harm.
 #
-# They are that no earlier write to the object may still arrive, that clocks agree, that the object is not paused, and
+# They are that no earlier write to the object can still arrive, that clocks agree, that the object is not paused, and
 # that a canary begins with one repair. The pause of its VM, and the gates that only hold something up, are left out:
 # here everything is tried.
 

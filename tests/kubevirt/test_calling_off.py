@@ -49,7 +49,7 @@ def test_all_requests_for_a_node_are_cancelled_unless_it_is_cordoned(stage: Stag
     stage.cordon(LEFT)
     refused = person.calls_off(LEFT, "--yes")
     assert refused.returncode == 1
-    assert f"node {LEFT} is cordoned: a drain may wait for its VMIs to leave" in refused.stderr
+    assert f"node {LEFT} is cordoned: a drain might wait for its VMIs to leave" in refused.stderr
     assert [stage.evacuation(name) for name in NAMES] == [LEFT] * 3
     stage.uncordon(LEFT)
 
@@ -61,15 +61,15 @@ def test_all_requests_for_a_node_are_cancelled_unless_it_is_cordoned(stage: Stag
     one = wait_until(lambda: _due(person.calls_off(LEFT, "--yes")), GRACE, "the requests are due", every=5.0)
     assert one.returncode == 1
     assert "refused, budget_fleet: 1 of 3 VMs were touched within the last day" in one.stderr
-    assert "stopped; 2 of 3 are left as they are" in one.stderr
+    assert "stopped; 2 of 3 are unchanged" in one.stderr
     assert sorted(stage.evacuation(name) for name in NAMES) == ["", LEFT, LEFT]
 
     done = person.calls_off(LEFT, "--yes", share=1.0)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("called off, attempt ") == 2
+    assert done.stdout.count("request cancelled, attempt ") == 2
     assert [stage.evacuation(name) for name in NAMES] == [""] * 3
     none = person.calls_off(LEFT, "--yes")
-    assert (none.returncode, none.stdout) == (0, f"No VMI is asked to leave {LEFT}.\n")
+    assert (none.returncode, none.stdout) == (0, f"No VMI has an evacuation request for {LEFT}.\n")
 
 
 def _due(ended: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str] | None:

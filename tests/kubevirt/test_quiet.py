@@ -42,7 +42,7 @@ def test_starts_stops_migrations_restarts_and_evictions_are_no_findings(
             assert not worse
             assert set(acts) == set(ACTS)
             assert not exporter.report()["unknown"]
-            assert not [each for each in caplog.messages if "check raised" in each]
+            assert not [each for each in caplog.messages if "check crashed" in each]
     finally:
         remove_disks(stage.client, stage.namespace)
 

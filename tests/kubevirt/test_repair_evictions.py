@@ -78,12 +78,12 @@ def test_a_request_is_cancelled_once_that_is_approved(stage: Stage, repairs: Mak
         plan = made.approved(finding, sidecar)
         undone = made.undo(made.attempt(sidecar.entries()))
 
-    assert f"The request to leave {ELSEWHERE} goes" in plan["effect"]
+    assert f"The evacuation request for {ELSEWHERE} goes" in plan["effect"]
     assert stage.evacuation("db") == ""
     assert stage.migrations("db") == []
     assert made.found("StaleEvacuationRequest") == []
     assert undone.returncode == 1
-    assert "an evacuation request is made by the next eviction" in undone.stderr
+    assert "only the next eviction makes an evacuation request" in undone.stderr
 
 
 def test_a_vmi_is_migrated_and_its_request_goes_with_that(stage: Stage, repairs: Make) -> None:
@@ -167,7 +167,7 @@ def test_a_vm_is_stopped_once_that_is_approved(stage: Stage, repairs: Make, stra
     assert undone.returncode == 0, undone.stderr
     assert vm(stage)["spec"] == before["spec"]
     notes = vm(stage)["metadata"]["annotations"]
-    assert "taken back" in notes["steward.kubevirt-steward.io/paused"]
+    assert "undone" in notes["steward.kubevirt-steward.io/paused"]
     assert NOTE not in notes
     if strategy == "Manual":
         assert "virtctl start" in plan["undo"]

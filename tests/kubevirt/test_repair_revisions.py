@@ -142,7 +142,7 @@ def test_a_vm_starts_without_the_reference_that_it_had(
     finding = made.finding("CrashingReference" if ENDS else "StaleReference")
     with made.sidecar("approve") as sidecar:
         plan = made.approved(finding, sidecar)
-    assert ("no longer ends virt-controller" in plan["effect"]) is ENDS
+    assert ("no longer crashes virt-controller" in plan["effect"]) is ENDS
     assert "instancetypeRef" not in sizes.vm("db")["status"]
     assert revision(sizes, name)["metadata"].get("deletionTimestamp") is None
 

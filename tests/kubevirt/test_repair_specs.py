@@ -219,7 +219,7 @@ def test_a_stop_that_waits_is_carried_out_once_kubevirt_has_made_a_new_revision(
     stage.wait_gone("db")
     undone = made.undo(attempt)
     assert undone.returncode != 0
-    assert "what the lost one had is not known" in undone.stderr
+    assert "the content of the lost one is unknown" in undone.stderr
 
 
 def test_a_revision_that_nothing_needs_is_deleted_and_comes_back_from_the_ledger(

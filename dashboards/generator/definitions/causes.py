@@ -12,21 +12,19 @@ from .common import VARIABLES
 BOARD = Board(
     "causes",
     "Causes",
-    "whoever mends what is wrong",
-    "What there is to do, one row for whatever one act mends, in the order of the steward's page and command line.",
+    "operators who resolve findings",
+    "Causes of findings, one row for all findings that one fix resolves, in the order of the web UI and command line.",
     (
         trust(Findings()),
         BoardRow(
-            "What there is to do",
+            "Causes",
             (
                 *severity_stats(Findings(), width=8),
-                causes_table(
-                    "Causes", "A row for whatever one act mends, however many findings it has.", Findings(), height=18
-                ),
+                causes_table("Causes", "One row for all findings that one fix resolves.", Findings(), height=18),
             ),
         ),
         BoardRow(
-            "What they are the causes of",
+            "Findings of these causes",
             (
                 by_reason(Findings()),
                 finding_bars(

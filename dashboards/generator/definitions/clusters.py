@@ -26,30 +26,30 @@ def _of(severity: str) -> str:
 BOARD = Board(
     "clusters",
     "Clusters",
-    "whoever runs several clusters",
-    "Clusters beside each other: which can be trusted, which has most to do, and which VMs share a firmware UUID.",
+    "operators of several clusters",
+    "Comparison of clusters: completeness of their data, their findings, and VMs that share a firmware UUID.",
     (
         BoardRow(
-            "Can this be trusted?",
+            "Completeness of the data",
             (
-                answers("All stewards answer"),
+                answers("All stewards respond"),
                 stat(
-                    "Clusters that do not answer",
-                    "Clusters whose steward was scraped lately, and of which no replica answers now.",
+                    "Clusters without response",
+                    "Clusters with a steward now or recently, but no responding replica. At red, follow StewardDown.",
                     queries.zero_where(f"count({queries.ANSWERS} == 0)", queries.ANSWERS),
                     thresholds=(Threshold(1, "red"),),
                     width=8,
                 ),
                 stat(
                     "Unanswered checks",
-                    "Checks, counted in each cluster, for which no replica has an answer.",
+                    "Checks, counted in each cluster, that no replica can evaluate.",
                     f"sum({_BY_CHECK} ({_STATE}) * (1 - {_BY_CHECK} ({_ANSWERING})))",
                     thresholds=ATTENTION,
                     width=6,
                 ),
                 stat(
                     "Versions of the steward",
-                    "Different versions that run. More than one is normal only while it is being updated.",
+                    "Different running versions. More than one is expected only during an update.",
                     f"count(count by (version) ({queries.each('kubevirt_steward_build_info')}))",
                     thresholds=(Threshold(2, "orange"),),
                     width=6,
@@ -62,13 +62,12 @@ BOARD = Board(
             (
                 lines(
                     "Critical findings, by cluster",
-                    "Open findings of severity critical, those that are held among them. A gap is a time without the "
-                    "steward.",
+                    "Open critical findings, including stale findings. A gap means no data from the steward.",
                     PanelQuery(_of("critical"), "{{cluster}}", step="5m"),
                 ),
                 lines(
-                    "Share of checks that answer, by cluster",
-                    "Of all checks that apply and are not disabled: the share for which some replica has an answer.",
+                    "Evaluated checks, by cluster",
+                    "Share of the applicable, enabled checks that at least one replica evaluates.",
                     PanelQuery(
                         f"avg by (cluster) ({_BY_CHECK} ({_ANSWERING}) and on (cluster, check) "
                         f"({_BY_CHECK} ({_STATE}) + {_BY_CHECK} ({_ANSWERING}) > 0))",
@@ -84,8 +83,7 @@ BOARD = Board(
             (
                 stat(
                     "UUIDs shared",
-                    "Firmware UUIDs that running VMs of more than one cluster have. It needs metrics.firmwareUuidInfo "
-                    "in the "
+                    "Firmware UUIDs of running VMs in more than one cluster. Needs metrics.firmwareUuidInfo in the "
                     "configuration of every steward.",
                     queries.zero_where(f"count({_SHARED})", _UUIDS),
                     thresholds=(Threshold(1, SEVERITIES["critical"]),),
@@ -93,8 +91,8 @@ BOARD = Board(
                     height=8,
                 ),
                 table(
-                    "VMs that share one",
-                    "Running VMs whose firmware UUID a VM of another cluster has too.",
+                    "VMs that share a UUID",
+                    "Running VMs whose firmware UUID a VM in another cluster also has.",
                     (
                         column("uuid", "UUID", width=330),
                         column("cluster"),

@@ -27,7 +27,7 @@ _STEWARDS = f'{{__name__=~"kubevirt_steward_build_info|{REPLICAS}"}}'  # a hub m
 CLUSTERS = Variable("cluster", "Cluster", _STEWARDS, "cluster", several=True)
 NAMESPACES = Variable("namespace", "Namespace", f'{{{FINDINGS}, cluster=~"$cluster"}}', "namespace", several=True)
 LINKS = (
-    Variable(PAGE, "URL of the steward's page, {cluster} for the cluster's name", default="https://localhost:9877"),
+    Variable(PAGE, "URL of the steward's web UI, {cluster} for the cluster's name", default="https://localhost:9877"),
     Variable("runbooks", "URL of the runbooks", default=f"{runbook.links()}/", hidden=True),
 )
 VARIABLES = (CLUSTERS, NAMESPACES, *LINKS)

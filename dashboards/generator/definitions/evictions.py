@@ -36,9 +36,9 @@ def _by_state(only: str) -> str:
 
 
 NODES = table(
-    "Nodes that are drained",
-    "Every node that is cordoned or drained, with the VMIs that are left on it by the state of their departure. "
-    "Blocked ones stay until somebody acts. Since when is empty where nothing records it.",
+    "Draining nodes",
+    "Every cordoned or draining node, with its remaining VMIs by the state of their departure. Blocked VMIs remain "
+    "until you remove the cause. The start is empty if no object records it.",
     (
         column("cluster", width=110, links=(page_link("steward"),)),
         column("node"),
@@ -65,8 +65,8 @@ NODES = table(
 BOARD = Board(
     "evictions",
     "Evictions and drains",
-    "whoever drains nodes",
-    "Which nodes are drained, what is left on them, the state of their departure, and what is in their way.",
+    "node administrators",
+    "Draining nodes, the VMIs left on them with the state of their departure, and what blocks them.",
     (
         trust(_FOUND, upgrading()),
         BoardRow(
@@ -74,13 +74,13 @@ BOARD = Board(
             (
                 stat(
                     "Nodes drained",
-                    "Nodes that are cordoned or drained and still have VMIs.",
+                    "Cordoned or draining nodes that still have VMIs.",
                     queries.zero_while_seen(f"count(sum by ({_NODE}) (max by ({_NODE}, state) ({_LEFT})) > 0)"),
                     thresholds=(Threshold(1, SEVERITIES["info"]),),
                 ),
                 reasons_stat(
-                    "Drains that stall",
-                    "Nodes on which every VMI that is left has been blocked for half an hour.",
+                    "Stalled drains",
+                    "Nodes whose remaining VMIs have all been blocked for half an hour. At red, follow their findings.",
                     _FOUND,
                     "NodeDrainStalled",
                     thresholds=(Threshold(1, SEVERITIES["warning"]),),
@@ -97,28 +97,28 @@ BOARD = Board(
                 ),
                 finding_stat(
                     "PDBs left behind",
-                    "PDBs that KubeVirt made and that should no longer be there: they refuse evictions.",
+                    "Leftover PDBs of KubeVirt, which reject evictions.",
                     Findings(("eviction_pdbs",)),
                     thresholds=ATTENTION,
                 ),
                 reasons_stat(
-                    "VMIs to shut down",
-                    "VMIs on drained nodes whose eviction shuts the guest down.",
+                    "VMIs that will shut down",
+                    "VMIs on draining nodes whose eviction shuts the guest down.",
                     _FOUND,
                     "WillShutDown",
                     thresholds=(Threshold(1, SEVERITIES["info"]),),
                 ),
                 finding_stat(
-                    "VMIs that do not leave",
-                    "VMIs that have to leave their node and make no progress.",
+                    "VMIs that can't leave",
+                    "VMIs that must leave their node but make no progress.",
                     Findings(("evictions",), ('severity="warning"',)),
                     thresholds=(Threshold(1, SEVERITIES["warning"]),),
                 ),
                 NODES,
                 lines(
-                    "VMIs left on drained nodes, by state",
-                    "By the state of their departure. It ends at 0 when a drain is done; a line of blocked "
-                    "ones that stays level is a drain that hangs.",
+                    "VMIs left on draining nodes, by state",
+                    "By the state of their departure. A finished drain ends at 0. A constant number of blocked VMIs "
+                    "means that the drain hangs.",
                     *each_value("state", STATES, _by_state),
                     empty=NONE_OR_UNSEEN,
                     stacked=True,
@@ -126,9 +126,8 @@ BOARD = Board(
                 ),
                 bars(
                     "VMIs by eviction strategy",
-                    "VMIs that have not ended, by the strategy that applies to them: LiveMigrate ones block a drain "
-                    "when "
-                    "they can't be migrated, those of None are shut down.",
+                    "Unfinished VMIs by their effective eviction strategy. VMIs with LiveMigrate block a drain if they "
+                    "can't be migrated. VMIs with None are shut down.",
                     PanelQuery(
                         "sum by (strategy) (max by (cluster, strategy) ("
                         + queries.each("kubevirt_vmi_eviction_strategy")
@@ -141,7 +140,7 @@ BOARD = Board(
             ),
         ),
         BoardRow(
-            "What does not leave",
+            "Blocked VMIs",
             (
                 *severity_stats(_FOUND, width=8),
                 findings_table(
@@ -154,8 +153,8 @@ BOARD = Board(
                 ),
                 by_reason(_FOUND),
                 lines(
-                    "Migrations that failed in the last hour",
-                    "By what they failed of. Each counts once, whether or not KubeVirt still has it.",
+                    "Failed migrations in the last hour",
+                    "By the class of the failure. Each migration counts once, even if it no longer exists.",
                     PanelQuery(
                         f"sum by (failure) (max by (cluster, failure) (increase({_FAILED}[1h])))", "{{failure}}"
                     ),

@@ -22,10 +22,8 @@ def _asked(kind: str, phase: str) -> str:
 
 
 ASKED = table(
-    "Features that VMs ask for",
-    "Everything that a VM or VMI asks for and that a feature gate or a setting has to allow. Features that nobody "
-    "asks for "
-    "are left out.",
+    "Features that VMs use",
+    "Features that VMs or VMIs use and that a feature gate or a setting must allow. Unused features are omitted.",
     (
         column("cluster", width=90, links=(page_link("steward"),)),
         column("feature"),
@@ -47,8 +45,8 @@ ASKED = table(
 )
 
 SWITCHED = table(
-    "Gates that were switched",
-    "Feature gates that the KubeVirt object turns on or off.",
+    "Configured feature gates",
+    "Feature gates that the KubeVirt object enables or disables.",
     (
         column("cluster", width=90, links=(page_link("steward"),)),
         column("feature", "gate"),
@@ -63,17 +61,17 @@ SWITCHED = table(
 BOARD = Board(
     "features",
     "Features",
-    "the platform's owners, and whoever upgrades KubeVirt",
-    "Which VMs ask for what KubeVirt's feature gates, settings or nodes do not offer, and what an upgrade changes.",
+    "the platform team and KubeVirt administrators",
+    "VMs that use features which KubeVirt's gates, settings or nodes do not offer, and the effect of an upgrade.",
     (
         trust(_FOUND, upgrading()),
         BoardRow(
-            "What is wrong",
+            "Findings",
             (
                 *severity_stats(_FOUND),
                 reasons_stat(
-                    "VMs that do not start",
-                    "VMs and VMIs that wait or fail to start, since a feature is not allowed or no node offers it.",
+                    "VMs that don't start",
+                    "VMs and VMIs that wait or fail to start because a feature is not allowed or no node offers it.",
                     _FOUND,
                     "StartBlocked",
                     "PendingBlocked",
@@ -83,14 +81,14 @@ BOARD = Board(
                 ),
                 reasons_stat(
                     "VMs that fail at restart",
-                    "Running VMs that do not start again as they are.",
+                    "Running VMs whose next start will fail. Do not restart them before the finding is resolved.",
                     _FOUND,
                     "WillFailAtRestart",
                     thresholds=ATTENTION,
                 ),
                 reasons_stat(
                     "Broken by upgrade",
-                    "VMs and VMIs that ask for a feature that the release which is being rolled out does not allow.",
+                    "VMs and VMIs that use a feature which the new release does not allow.",
                     _FOUND,
                     "BreaksAtUpgrade",
                     thresholds=ATTENTION,
@@ -99,7 +97,7 @@ BOARD = Board(
                 by_reason(_FOUND, width=12, height=9),
             ),
         ),
-        BoardRow("What is asked for, and what is allowed", (ASKED, SWITCHED)),
+        BoardRow("Used and allowed features", (ASKED, SWITCHED)),
         BoardRow(
             "Where",
             (

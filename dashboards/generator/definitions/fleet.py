@@ -18,7 +18,7 @@ _PLACED = 'namespace!=""'
 _NEW = queries.zero_while_seen(f"sum(({Findings().ages}) < bool {_DAY})")
 NEW = stat(
     "Findings new in 24 hours",
-    "Open findings that became true within the last 24 hours, by what the objects record. Nothing while nobody looks.",
+    "Open findings that began within the last 24 hours, by the times in objects. No data while the steward is down.",
     queries.while_seen(f"({_NEW})", f"max({queries.READY})"),
     thresholds=(Threshold(1, "blue"),),
 )
@@ -26,8 +26,8 @@ NEW = stat(
 BY_NAMESPACE = tuple(
     finding_bars(
         f"{title} findings by namespace",
-        f"Open findings of severity {severity} by the namespace of their objects. What has no namespace, such as "
-        "a node, is left out.",
+        f"Open findings of severity {severity} by the namespace of their objects. Objects without namespace, such "
+        "as nodes, are omitted.",
         "namespace",
         Findings().that(_PLACED),
         severities=(severity,),
@@ -38,15 +38,17 @@ BY_NAMESPACE = tuple(
 BOARD = Board(
     "fleet",
     "Fleet",
-    "whoever is on call",
-    "What is wrong in the fleet, where, and whether that can be trusted.",
+    "the on-call engineer",
+    "Findings of the fleet by place, and the completeness of the data.",
     (
         trust(Findings()),
         BoardRow(
-            "What is wrong",
+            "Findings",
             (
                 *spread(*severity_stats(Findings()), NEW),
-                causes_table("Causes: what there is to do", "A row for whatever one act mends.", Findings(), height=9),
+                causes_table(
+                    "Causes of open findings", "One row for findings that one fix resolves.", Findings(), height=9
+                ),
                 by_severity_over_time(Findings(), width=14, height=12),
                 by_reason(Findings(), width=10, height=12),
             ),
@@ -54,7 +56,7 @@ BOARD = Board(
         BoardRow(
             "Where", (*BY_NAMESPACE, findings_table("All open findings", "Every open finding.", Findings(), height=16))
         ),
-        BoardRow("What is not known", (NO_ANSWER,)),
+        BoardRow("Incomplete checks", (NO_ANSWER,)),
     ),
     VARIABLES,
     place=10,

@@ -59,12 +59,12 @@ def _counted(findings: str) -> PanelQuery:
 
 REPAIRS = table(
     "Repairs, by cluster",
-    "A row for each cluster whose sidecar is scraped: what it is for, what waits for somebody, and what holds it back.",
+    "One row for each scraped sidecar: findings with a repair, repairs to approve, and blocked repairs.",
     (
         column("cluster", links=(_REPAIRS, page_link("steward"))),
-        Column("a replica leads", value=0, texts=YES_NO, width=120),
-        Column("findings it is for", value=1, width=140),
-        Column("wait for somebody", value=2, width=170, thresholds=ATTENTION),
+        Column("has a leader", value=0, texts=YES_NO, width=120),
+        Column("findings with a repair", value=1, width=140),
+        Column("need approval", value=2, width=170, thresholds=ATTENTION),
         Column("pauses", value=3, width=90, thresholds=ATTENTION),
         Column("unfinished", value=4, width=110, thresholds=ATTENTION),
     ),
@@ -75,15 +75,15 @@ REPAIRS = table(
     _repair("unfinished"),
     width=14,
     height=7,
-    empty="no sidecar, or not seen",
-    sort=("-wait for somebody",),
+    empty="no sidecar, or no data",
+    sort=("-need approval",),
 )
 
 _FIRING = queries.each("ALERTS", 'alertstate="firing"', 'kubernetes_operator_component="kubevirt-steward"')
 _ALERTS = f"count by (cluster, alertname, severity) ({_FIRING})"
 ALERTS = table(
-    "Alerts that fire, by cluster",
-    "A row for each alert of a cluster. Where clusters send the hub no findings, this says what is wrong there.",
+    "Firing alerts, by cluster",
+    "One row for each alert of a cluster. It replaces findings for clusters that send none to the hub.",
     (
         severity_column(),
         column("runbook", "alert", links=(RUNBOOK,)),
@@ -96,7 +96,7 @@ ALERTS = table(
 
 VERSIONS = table(
     "Versions of the steward, by cluster",
-    "Replicas by their version and configuration. More than one row of a cluster is normal only while it is updated.",
+    "Replicas by version and configuration. More than one row of a cluster is expected only during an update.",
     (
         column("cluster", links=(board_link("steward", "Board Steward"), page_link("steward"))),
         column("version", width=140),
@@ -116,30 +116,30 @@ VERSIONS = table(
 BOARD = Board(
     "hub",
     "Hub",
-    "whoever runs several clusters",
-    "All clusters: which can be trusted, what is wrong in each, the worst causes of all, repairs and versions; and from"
-    " each row the way into its cluster.",
+    "operators of several clusters",
+    "All clusters: completeness of their data, findings, worst causes, repairs and versions. Each row links to its "
+    "cluster.",
     (
         BoardRow(
-            "Can this be trusted?",
+            "Completeness of the data",
             (
-                answers("All stewards answer"),
+                answers("All stewards respond"),
                 stat(
-                    "Clusters that do not answer",
-                    "Clusters that have a steward, or had one lately, and of which no replica answers now.",
+                    "Clusters without response",
+                    "Clusters with a steward now or recently, but no responding replica. At red, follow StewardDown.",
                     queries.zero_where(f"count({queries.ANSWERS} == 0)", queries.ANSWERS),
                     thresholds=(Threshold(1, "red"),),
                     width=5,
                 ),
                 stat(
-                    "Clusters that answer",
+                    "Responding clusters",
                     "Clusters with a replica that has listed and evaluated every required kind.",
                     f"sum({queries.ANSWERS})",
                     width=5,
                 ),
                 stat(
                     "Findings held",
-                    "Findings that were open when their check last had an answer. Nobody knows whether they still are.",
+                    "Findings that were open at the last evaluation of their check. Their present state is unknown.",
                     queries.zero_while_seen(f"sum({_ALL.held})"),
                     thresholds=(Threshold(1, HELD),),
                     width=5,
@@ -149,10 +149,12 @@ BOARD = Board(
         ),
         BoardRow("Clusters", (stewards(_ALL, *_counts(5), height=8, sort=("answers", "-critical", "-warning")),)),
         BoardRow(
-            "What is wrong",
+            "Findings",
             (
                 *severity_stats(_ALL, width=8),
-                causes_table("The worst causes of all clusters", "A row for whatever one act mends.", _ALL, height=12),
+                causes_table(
+                    "The worst causes of all clusters", "One row for findings that one fix resolves.", _ALL, height=12
+                ),
                 ALERTS,
                 by_reason(_ALL),
                 finding_bars("Findings by cluster", "Open findings of each cluster.", "cluster", _ALL),

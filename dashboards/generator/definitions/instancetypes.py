@@ -24,9 +24,8 @@ def _uses(title: str, metric: str) -> Panel:
     modes = (queries.each(metric, f'mode="{mode}"', queries.NAMESPACE) for mode in MODES)
     return table(
         title,
-        "VMs that refer to it, by how: pinned and by revision they have a copy of it, unversioned they get the live "
-        "object, "
-        "inferred they have none yet.",
+        "VMs by the mode of their reference. Pinned and by revision: they have a copy. Unversioned: they use the live "
+        "object. Inferred: not resolved yet.",
         (
             column("cluster", width=110, links=(page_link("steward"),)),
             column("scope", width=110),
@@ -54,18 +53,17 @@ def _by_mode(metric: str, only: str) -> str:
 BOARD = Board(
     "instancetypes",
     "Instancetypes",
-    "the platform's owners",
-    "VMs whose instancetype, preference or ControllerRevision is missing, unusable or will be lost, and who depends "
-    "on which.",
+    "the platform team",
+    "VMs whose instancetype, preference or ControllerRevision is missing, unusable or will be lost; dependencies.",
     (
         trust(_FOUND),
         BoardRow(
-            "What is wrong",
+            "Findings",
             (
                 *severity_stats(_FOUND),
                 reasons_stat(
                     "VMs that can't start",
-                    "VMs whose instancetype, preference or ControllerRevision KubeVirt cannot find or use.",
+                    "VMs whose instancetype, preference or ControllerRevision KubeVirt can't find or use.",
                     _FOUND,
                     "ObjectMissing",
                     "RevisionMissing",
@@ -76,14 +74,14 @@ BOARD = Board(
                 ),
                 reasons_stat(
                     "VMs without a copy",
-                    "VMs that get the live instancetype or preference: they change, or break, with it.",
+                    "VMs that use the live instancetype or preference: a change or deletion of it affects them.",
                     _FOUND,
                     "Unversioned",
                     thresholds=(Threshold(1, SEVERITIES["warning"]),),
                 ),
                 reasons_stat(
                     "VMs whose copy differs",
-                    "VMs whose copy differs from the live object, or is of one that is gone.",
+                    "VMs whose copy differs from the live object, or whose object was deleted.",
                     _FOUND,
                     "Drifted",
                     "ObjectGone",
@@ -95,20 +93,20 @@ BOARD = Board(
             ),
         ),
         BoardRow(
-            "Who depends on what",
+            "Dependencies",
             (
                 _uses("Instancetypes in use", "kubevirt_instancetype_vms"),
                 _uses("Preferences in use", "kubevirt_preference_vms"),
                 lines(
                     "VMs by how they refer to their instancetype",
-                    "Unversioned ones are those that a deletion breaks.",
+                    "The deletion of an object breaks its unversioned VMs.",
                     *each_value("mode", MODES, partial(_by_mode, "kubevirt_instancetype_vms")),
                     empty=NONE_OR_UNSEEN,
                     stacked=True,
                 ),
                 lines(
                     "VMs by how they refer to their preference",
-                    "Unversioned ones are those that a deletion breaks.",
+                    "The deletion of an object breaks its unversioned VMs.",
                     *each_value("mode", MODES, partial(_by_mode, "kubevirt_preference_vms")),
                     empty=NONE_OR_UNSEEN,
                     stacked=True,

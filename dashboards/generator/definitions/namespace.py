@@ -16,16 +16,16 @@ BOARD = Board(
     "namespace",
     "My namespace",
     "tenants, also behind a proxy that adds their namespace to every query",
-    "What is wrong in the namespaces that you may see. Every query asks only for series with a namespace.",
+    "Findings in your namespaces. Every query selects only series with a namespace.",
     (
         BoardRow(
-            "Can this be trusted?",
+            "Completeness of the data",
             (
                 stat(
-                    "Checks without an answer",
-                    "Checks that have no answer for these namespaces: that they find nothing means nothing. "
-                    "None here is good news only while the steward answers. A check without an answer in the whole "
-                    "cluster has no series of a namespace: what it found is held.",
+                    "Incomplete checks",
+                    "Checks that can't be evaluated in these namespaces. Their missing findings prove nothing. 0 is "
+                    "good only while the steward responds. A check that is unknown in the whole cluster has no series "
+                    "of a namespace, and its findings are stale.",
                     f"sum(max by (cluster, namespace, check) ({_UNKNOWN}))",
                     empty=NONE_OR_UNSEEN,
                     thresholds=(Threshold(1, "orange"),),
@@ -34,8 +34,8 @@ BOARD = Board(
                     by_namespace=True,
                 ),
                 table(
-                    "Checks without an answer, by namespace",
-                    "The checks without an answer, by namespace.",
+                    "Incomplete checks, by namespace",
+                    "Incomplete checks, by namespace.",
                     (column("cluster"), column("namespace"), column("check")),
                     PanelQuery(f"max by (cluster, namespace, check) ({_UNKNOWN}) > 0"),
                     width=16,
@@ -45,7 +45,7 @@ BOARD = Board(
             ),
         ),
         BoardRow(
-            "What is wrong",
+            "Findings",
             (
                 *severity_stats(_MINE, width=8, by_namespace=True),
                 by_reason(_MINE, by_namespace=True),

@@ -42,11 +42,9 @@ def _by_use(only: str) -> str:
 
 
 POOLS = table(
-    "Subnets: how full they are",
-    "Every subnet of a network that gives out addresses, the fullest first. Days are those until it is full if it "
-    "goes on "
-    "growing as in the last 24 hours; empty where it does not grow, a "
-    "rough guess in the first day.",
+    "Address usage by subnet",
+    "Every subnet of a network that allocates addresses, the fullest first. Days until full assume the growth of the "
+    "last 24 hours: empty without growth, and a rough estimate on the first day.",
     (
         column("cluster", width=110, links=(page_link("steward"),)),
         column("network"),
@@ -70,37 +68,31 @@ BOARD = Board(
     "networks",
     "Networks and addresses",
     "the network team",
-    "How full networks are, who holds their addresses, which addresses can be reclaimed, and what is wrong with "
-    "networks, "
-    "IPAMClaims and the components that they depend on.",
+    "Address usage of networks, reclaimable addresses, and findings about networks, IPAMClaims and their components.",
     (
         trust(_FOUND),
         BoardRow(
-            "What is wrong",
+            "Findings",
             (
                 *severity_stats(_FOUND),
                 finding_stat(
-                    "IPAM parts down",
-                    "Components that create or honour IPAMClaims and do not work: KubeVirt's IPAM controller and its "
-                    "webhook, "
-                    "OVN-Kubernetes' control plane. While one is down its consequences are withheld.",
+                    "IPAM components down",
+                    "Failed components that create or use IPAMClaims: KubeVirt's IPAM controller and its webhook, "
+                    "OVN-Kubernetes' control plane. While one is down, its consequences are not reported.",
                     Findings(("ipam_stack",)),
                     thresholds=(Threshold(1, SEVERITIES["critical"]),),
                     links=(runbook("KubeVirtIPAMControllerDown"),),
                 ),
                 finding_stat(
-                    "Networks at fault",
-                    "Findings about NADs and user-defined networks: rejected, contradicting each other, or without "
-                    "addresses.",
+                    "Faulty networks",
+                    "Findings about NADs and user-defined networks: rejected, in conflict, or without addresses.",
                     Findings(("ipam_networks", "ipam_namespaces")),
                     thresholds=(Threshold(1, SEVERITIES["warning"]),),
                     links=(runbook("VMNetworkMisconfigured"),),
                 ),
                 stat(
                     "Reclaimable addresses",
-                    "Addresses that IPAMClaims hold and nobody needs: of VMs that are gone, or of interfaces that a "
-                    "VM no "
-                    "longer has.",
+                    "Addresses that IPAMClaims hold for deleted VMs or removed interfaces.",
                     queries.zero_where(f"sum(max by ({_POOL}, use) ({_RECLAIMABLE}))", _USED),
                     empty=NONE_OR_UNSEEN,
                     thresholds=(Threshold(1, SEVERITIES["info"]),),
@@ -114,13 +106,13 @@ BOARD = Board(
                 POOLS,
                 lines(
                     "Share of addresses used, by subnet",
-                    "The share of a subnet's addresses that is taken. Absolute numbers would hide a /24 beside a /64.",
+                    "Share of a subnet's addresses in use. A share makes a /24 comparable with a /64.",
                     PanelQuery(_SHARE, "{{cluster}} {{network}} {{subnet}}"),
                     unit=Unit.RATIO,
                 ),
                 lines(
-                    "Addresses taken, by use",
-                    "Addresses that are taken, by what they are used for; leaked and orphaned ones can be reclaimed.",
+                    "Used addresses, by use",
+                    "Addresses in use, by use. Leaked and orphaned addresses can be reclaimed.",
                     *each_value("use", USES, _by_use),
                     unit=Unit.SHORT,
                     empty=NONE_OR_UNSEEN,

@@ -57,8 +57,8 @@ def _canary(state: str) -> str:
 
 REMEDIATIONS = table(
     "Remediations",
-    "What each of them may do, how many findings it is for by what is known of their repair, and how far the first "
-    "repairs are of one in mode auto.",
+    "Mode of each remediation, its findings by the state of their repair, and the state of its first repairs in mode "
+    "auto.",
     (
         column("cluster", width=110, links=(page_link("steward"),)),
         column("remediation"),
@@ -66,9 +66,9 @@ REMEDIATIONS = table(
         Column("writes", value=1, texts={"0": "no", "1": "yes"}, width=90),
         Column("findings", value=2, width=100),
         Column("refused", value=3, width=100),
-        Column("blocked by a gate", value=4, width=150),
+        Column("blocked by a safety check", value=4, width=150),
         Column("reverted", value=5, thresholds=ATTENTION, width=100),
-        Column("taken back", value=6, width=110),
+        Column("undone", value=6, width=110),
         Column(
             "canary",
             value=7,
@@ -89,7 +89,7 @@ REMEDIATIONS = table(
     PanelQuery(f"max by ({_BY}) ({queries.each('kubevirt_steward_repairs_undone_total')})"),
     PanelQuery(f"{_canary('first')} + 2 * {_canary('second')} + 3 * {_canary('stopped')}"),
     sort=("-findings",),
-    empty="no sidecar, or not seen",
+    empty="no sidecar, or no data",
     width=20,
     height=14,
 )
@@ -106,16 +106,16 @@ def _bars(title: str, description: str, metric: str, label: str) -> Panel:
 _HELD_BACK = (
     _bars(
         "Refused, by precondition",
-        "Repairs whose plan is refused, by the precondition that does not hold.",
+        "Repairs without a plan, by the precondition that isn't met.",
         "kubevirt_steward_repair_refused",
         "precondition",
     ),
-    _bars("Blocked, by gate", "Repairs that a gate blocks.", "kubevirt_steward_repair_blocked", "gate"),
+    _bars("Blocked, by safety check", "Repairs that a safety check blocks.", "kubevirt_steward_repair_blocked", "gate"),
 )
 
 _STORMS = stat(
     "Namespace storms",
-    "Namespaces in which so much is new at once that nothing is repaired there; others go on.",
+    "Namespaces with too many new findings at once: repairs stop there and continue elsewhere.",
     "sum(max by (cluster) (" + queries.each("kubevirt_steward_repair_storm_namespaces", 'state="storm"') + "))",
     thresholds=ATTENTION,
     decimals=0,
@@ -125,15 +125,15 @@ _STORMS = stat(
 BOARD = Board(
     "repairs",
     "Repairs",
-    "whoever lets the sidecar write",
-    "What the sidecar may repair, what it did, what it refuses, and what holds it back.",
+    "administrators of the sidecar",
+    "What the sidecar can repair, what it did, what it refuses, and which safety checks block it.",
     (
         BoardRow(
-            "Does it work?",
+            "State of the sidecar",
             (
                 stat(
-                    "A replica leads",
-                    "Whether a replica holds the Lease, or none is needed since everything only plans.",
+                    "A replica is the leader",
+                    "Whether a replica holds the Lease, or none is needed because all modes only plan.",
                     _all("leading"),
                     Unit.COUNT,
                     texts=YES_NO,
@@ -151,7 +151,7 @@ BOARD = Board(
                 ),
                 stat(
                     "Ledger writable",
-                    "Nothing is repaired while the ledger cannot be written.",
+                    "Nothing is repaired while the ledger can't be written. At red, follow its alert.",
                     _all("ledger_writable"),
                     Unit.COUNT,
                     texts=YES_NO,
@@ -160,7 +160,7 @@ BOARD = Board(
                 ),
                 stat(
                     "Last run",
-                    "How long ago the findings were last gone through.",
+                    "Time since the last run over the findings.",
                     "clamp_min(max(time() - max by (cluster) ("
                     + queries.each("kubevirt_steward_repair_last_run_timestamp_seconds")
                     + " > 0)), 0)",
@@ -178,8 +178,8 @@ BOARD = Board(
                 ),
                 stat(
                     "Storm",
-                    "Whether so much is new in many namespaces at once that nothing is repaired: the cause is not in "
-                    "the objects then.",
+                    "Whether new findings in many namespaces stop all repairs. Find their common cause first: it is "
+                    "not in the objects.",
                     "max(max by (cluster) (" + queries.each("kubevirt_steward_repair_storm", 'state!="normal"') + "))",
                     Unit.COUNT,
                     texts=YES_NO,
@@ -189,11 +189,11 @@ BOARD = Board(
             ),
         ),
         BoardRow(
-            "What it did",
+            "Repairs",
             (
                 stat(
                     "Unfinished",
-                    "Attempts without an end in the ledger: what came of them is not known.",
+                    "Attempts without an end in the ledger: their outcome is unknown.",
                     _most("unfinished"),
                     thresholds=ATTENTION,
                     links=(runbook("StewardRepairUnclear"),),
@@ -201,7 +201,7 @@ BOARD = Board(
                 ),
                 stat(
                     "Edit wars",
-                    "Objects that are paused since somebody reverts each repair.",
+                    "Objects paused because another client reverts each repair.",
                     _most("edit_wars"),
                     thresholds=ATTENTION,
                     links=(runbook("StewardRepairEditWar"),),
@@ -209,7 +209,7 @@ BOARD = Board(
                 ),
                 stat(
                     "Released in use",
-                    "Repairs of the last day after which something was found to use the address that they released.",
+                    "Repairs of the last day that released an address which was then found in use.",
                     _most("in_use"),
                     thresholds=ATTENTION,
                     links=(runbook("StewardRepairInUse"),),
@@ -217,7 +217,7 @@ BOARD = Board(
                 ),
                 stat(
                     "Clock skew",
-                    "How far the clock of a sidecar is from the API server's, at most.",
+                    "Largest difference between the clocks of a sidecar and the API server.",
                     f"max(abs({queries.each('kubevirt_steward_repair_clock_skew_seconds')}))",
                     Unit.SECONDS,
                     thresholds=(Threshold(30, "red"),),
@@ -225,12 +225,10 @@ BOARD = Board(
                     links=(runbook("StewardRepairClockSkew"),),
                     width=4,
                 ),
-                stat(
-                    "Repaired, 24 h", "Attempts that ended well.", _ended("1d", 'outcome="done"'), decimals=0, width=4
-                ),
+                stat("Repaired, 24 h", "Successful attempts.", _ended("1d", 'outcome="done"'), decimals=0, width=4),
                 stat(
                     "Unrepaired, 24 h",
-                    "Attempts that failed, or of which it is not known how they ended.",
+                    "Attempts that failed or whose outcome is unknown.",
                     _ended("1d", 'outcome!="done"'),
                     thresholds=ATTENTION,
                     decimals=0,
@@ -238,14 +236,14 @@ BOARD = Board(
                     width=4,
                 ),
                 lines(
-                    "Attempts by how they ended",
+                    "Attempts by outcome",
                     "Attempts within an hour.",
                     *each_value("outcome", _OUTCOMES, lambda only: _ended("1h", only)),
                     width=8,
                 ),
                 lines(
-                    "Time of a repair",
-                    "From the first read for an attempt to its end in the ledger: that of nine in ten.",
+                    "Duration of a repair",
+                    "Time from the first read for an attempt to its end in the ledger, 90th percentile.",
                     PanelQuery(
                         "histogram_quantile(0.9, sum by (le) (max by (cluster, job, instance, remediation, le) "
                         "(increase(" + queries.each("kubevirt_steward_repair_duration_seconds_bucket") + "[1h]))))",
@@ -256,15 +254,15 @@ BOARD = Board(
                     width=8,
                 ),
                 lines(
-                    "Would have been written",
-                    "Writes within an hour that mode shadow left out: auto would have made them.",
+                    "Shadowed writes",
+                    "Writes within an hour that mode shadow skipped: mode auto would have made them.",
                     PanelQuery(_shadowed("1h"), "{{remediation}}"),
                     empty=NONE_OR_UNSEEN,
                     width=8,
                 ),
             ),
         ),
-        BoardRow("What holds it back", (REMEDIATIONS, replace(_STORMS, height=REMEDIATIONS.height), *_HELD_BACK)),
+        BoardRow("Blocked repairs", (REMEDIATIONS, replace(_STORMS, height=REMEDIATIONS.height), *_HELD_BACK)),
     ),
     (CLUSTERS, *LINKS),
     place=80,

@@ -54,8 +54,8 @@ _FOREVER = 1e9  # seconds
 
 KINDS = table(
     "Kinds",
-    "Every kind that is watched, by how well it is seen. Only of live ones everything is known. Errors are empty where "
-    "there never was one.",
+    "Every watched kind by its sync state. Only the data of live kinds is complete. Errors are empty if there never "
+    "was one.",
     (
         column("cluster", width=110, links=(page_link("steward"),)),
         column("kind"),
@@ -85,8 +85,8 @@ KINDS = table(
 BOARD = Board(
     "steward",
     "Steward",
-    "whoever runs the steward",
-    "Whether the steward sees the cluster, how long it takes, what it asks of the API server, and what it left out.",
+    "administrators of the steward",
+    "Completeness of the steward's data, its delays, its requests to the API server, and omitted series.",
     (
         trust(Findings(everywhere=True)),
         BoardRow(
@@ -95,7 +95,7 @@ BOARD = Board(
                 *spread(
                     stat(
                         "Versions",
-                        "Different versions that run. More than one is normal only while the steward is being updated.",
+                        "Different running versions. More than one is expected only during an update of the steward.",
                         f"count(count by (version) ({BUILD}))",
                         thresholds=(Threshold(2, "orange"),),
                     ),
@@ -108,14 +108,14 @@ BOARD = Board(
                     ),
                     stat(
                         "Configuration refused",
-                        "Replicas whose configuration file was wrong when it was last read: they go on with the one "
-                        "before.",
+                        "Replicas whose configuration file was invalid when last read. They keep the previous "
+                        "configuration.",
                         f"sum(1 - min by ({REPLICA}) ({queries.each('kubevirt_steward_config_reload_success')}))",
                         thresholds=ATTENTION,
                     ),
                     stat(
                         "Check errors, 24 h",
-                        "Times that a check raised: it has no answer then.",
+                        "Crashes of checks. A crashed check can't be evaluated.",
                         queries.while_seen(f"sum(max by (cluster, check) ({_RAISED}))", BUILD),
                         thresholds=ATTENTION,
                         decimals=0,
@@ -123,18 +123,17 @@ BOARD = Board(
                     ),
                     stat(
                         "Certificate valid for",
-                        "Until the first certificate that a replica or its sidecar serves expires. A week before, "
-                        "whoever issues it should have renewed it.",
+                        "Time until the first certificate of a replica or its sidecar expires. At a week, check its "
+                        "issuer.",
                         f"min({_EXPIRY}) - time()",
                         Unit.AGE,
                         thresholds=(Threshold(-_FOREVER, "orange"), Threshold(7 * 86400, "text")),
-                        empty="no TLS, or not seen",
+                        empty="no TLS, or no data",
                         links=(runbook("StewardCertificateExpires"),),
                     ),
                     stat(
                         "Access unknown",
-                        "Questions to the API server about who may see what that had no answer: nobody new is let in "
-                        "then, and Prometheus not either.",
+                        "Token and access reviews that failed. New users are then rejected, and so is Prometheus.",
                         queries.zero_where(
                             queries.while_seen(f"sum(max by (cluster, review) ({_UNANSWERED}))", BUILD), BUILD
                         ),
@@ -145,7 +144,7 @@ BOARD = Board(
                 ),
                 table(
                     "Replicas",
-                    "Every replica that is scraped. Versions and configurations should be alike.",
+                    "Every scraped replica. Versions and configurations should be the same.",
                     (
                         column("cluster", width=110, links=(page_link("steward"),)),
                         column("instance"),
@@ -177,7 +176,7 @@ BOARD = Board(
             ),
         ),
         BoardRow(
-            "What it sees",
+            "Kinds and their data",
             (
                 KINDS,
                 NO_ANSWER,
@@ -189,15 +188,15 @@ BOARD = Board(
                     width=8,
                 ),
                 lines(
-                    "From an event to its findings",
-                    "In seconds, that of nine in ten events.",
+                    "Delay from event to finding",
+                    "In seconds, 90th percentile of events.",
                     PanelQuery(_nine_of_ten("kubevirt_steward_event_delay_seconds", "le"), "9 of 10 within"),
                     unit=Unit.SECONDS,
                     width=8,
                 ),
                 lines(
-                    "Findings that opened and closed",
-                    "Within an hour. Those of the first look after a start count as opened.",
+                    "Opened and closed findings",
+                    "Within an hour. Findings of the first evaluation after a start count as opened.",
                     PanelQuery(_flow("opened"), "opened", "orange"),
                     PanelQuery(_flow("closed"), "closed", "blue"),
                     width=8,
@@ -207,11 +206,11 @@ BOARD = Board(
         OBJECTIVES_ROW,
         COSTS,
         BoardRow(
-            "How long findings stay open",
+            "Duration of findings",
             (
                 bars(
                     "Open for, by check",
-                    "Of the findings that closed within 24 hours: how long nine in ten of them were open.",
+                    "Duration of the findings that closed within 24 hours, 90th percentile.",
                     PanelQuery(
                         "histogram_quantile(0.9, sum by (check, le) (max by (cluster, check, reason, le) (increase("
                         + queries.each("kubevirt_steward_finding_open_seconds_bucket")

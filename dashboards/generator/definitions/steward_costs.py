@@ -24,18 +24,18 @@ def _own(function: str, metric: str) -> str:
 
 
 COSTS = BoardRow(
-    "What it costs",
+    "Resource usage",
     (
         lines(
             "Time in checks",
-            "Seconds of a processor, of the five checks that take most.",
+            "CPU seconds of the five most expensive checks.",
             PanelQuery(f"topk(5, {rate('kubevirt_steward_check_duration_seconds_total', 'check')})", "{{check}}"),
             unit=Unit.SECONDS,
             width=8,
         ),
         lines(
             "CPU",
-            "Processors in use, by replica.",
+            "CPU usage in cores, by replica.",
             PanelQuery(
                 f"max by ({REPLICA}) ({_own('rate({}[5m])', 'process_cpu_seconds_total')})", "{{cluster}} {{instance}}"
             ),
@@ -53,7 +53,7 @@ COSTS = BoardRow(
         ),
         lines(
             "Requests to the API server",
-            "By verb and status code. Watches count when they begin.",
+            "By verb and status code. Watches count at their start.",
             PanelQuery(
                 "sum by (verb, code) (max by (cluster, verb, kind, code) (rate("
                 + queries.each("kubevirt_steward_api_requests_total")
@@ -77,7 +77,7 @@ COSTS = BoardRow(
         ),
         lines(
             "Scrape",
-            "How long a scrape takes to answer, by replica.",
+            "Duration of a scrape, by replica.",
             PanelQuery(
                 f"max by ({REPLICA}) ({queries.each('kubevirt_steward_scrape_duration_seconds')})",
                 "{{cluster}} {{instance}}",
@@ -86,8 +86,8 @@ COSTS = BoardRow(
             width=8,
         ),
         bars(
-            "Series, of their limit",
-            "Families of findings that have most of the series that they may have; what is beyond is left out.",
+            "Series, share of the limit",
+            "Families closest to their series limit. Series beyond the limit are omitted.",
             PanelQuery(
                 "topk(10, max by (cluster, family) ("
                 + queries.each("kubevirt_steward_series")

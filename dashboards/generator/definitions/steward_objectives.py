@@ -23,10 +23,9 @@ OBJECTIVES_ROW = BoardRow(
     "Objectives",
     (
         table(
-            "Error budget left",
-            "For each cluster, of what each objective allows to be missed within 30 days: events that reach the "
-            "findings in time, checks that have an answer, minutes with a replica that is scraped and ready, as "
-            "rules/slo.yaml records them.",
+            "Remaining error budget",
+            "Remaining share of the error budget of 30 days for each cluster and objective. Objectives are timely "
+            "findings, evaluated checks, and minutes with a ready, scraped replica (rules/slo.yaml).",
             (
                 column("cluster"),
                 *(
@@ -42,7 +41,7 @@ OBJECTIVES_ROW = BoardRow(
         ),
         lines(
             "Burn within an hour",
-            "How many times faster than 30 days allow, of the cluster that is worst; 14.4 for an hour is an alert.",
+            "Burn rate of the worst cluster, relative to 30 days. 14.4 for an hour raises an alert.",
             *(
                 PanelQuery(f"max(sum_over_time({_of(BURN, objective)}[1h])) / 60", objective, _COLOURS[objective])
                 for objective in OBJECTIVES

@@ -29,17 +29,17 @@ NAME = Variable("name", "VM", '{__name__=~"kubevirt_.+", cluster=~"$cluster", na
 BOARD = Board(
     "vm",
     "VM",
-    "whoever owns the VM, and support",
-    "Everything that is open about one VM, its IPAMClaims among it, and where it runs.",
+    "VM owners and support",
+    "Open findings of one VM, including its IPAMClaims, and where it runs.",
     (
         trust(_FOUND),
         BoardRow(
-            "What is wrong with it",
+            "Findings",
             (
                 *severity_stats(_FOUND, width=8, by_namespace=True),
                 findings_table(
                     "Open findings about the VM",
-                    "Everything that is open about the VM, its VMI, its IPAMClaims and whatever else of it.",
+                    "Open findings of the VM, its VMI, its IPAMClaims and its other objects.",
                     _FOUND,
                     shows="reason kind name node network feature",
                     height=9,
@@ -50,11 +50,11 @@ BOARD = Board(
             ),
         ),
         BoardRow(
-            "Where it runs",
+            "Placement",
             (
                 table(
                     "VMI",
-                    f"Its node, phase and what it was made from: {_OF_KUBEVIRT}",
+                    f"Its node, phase, OS, instancetype and preference: {_OF_KUBEVIRT}",
                     (
                         column("cluster", links=(page_link("steward"),)),
                         column("node"),
@@ -70,7 +70,7 @@ BOARD = Board(
                 ),
                 table(
                     "Firmware UUID",
-                    "The one it has, or starts with. It needs metrics.firmwareUuidInfo in the steward's configuration.",
+                    "The UUID now or at the next start. Needs metrics.firmwareUuidInfo in the steward's configuration.",
                     (column("uuid", "UUID", width=330), column("origin"), column("running"), column("cluster")),
                     PanelQuery(f"max by (cluster, uuid, origin, running) ({_UUID})"),
                     width=12,
@@ -78,8 +78,8 @@ BOARD = Board(
                     by_namespace=True,
                 ),
                 table(
-                    "Its node, if that is drained",
-                    f"VMIs that are left on the node of this VM, by the state of their departure. "
+                    "Drain of its node",
+                    f"VMIs left on the node of this VM, by the state of their departure. "
                     f"The node is known from {_OF_KUBEVIRT}",
                     (column("cluster"), column("node"), column("state"), Column("VMIs", value=0)),
                     PanelQuery(
@@ -92,16 +92,16 @@ BOARD = Board(
                     by_namespace=True,
                 ),
                 stat(
-                    "Migrations that succeeded",
-                    f"Of the migrations of it that are still there: {_OF_KUBEVIRT}",
+                    "Succeeded migrations",
+                    f"Existing migrations of the VM: {_OF_KUBEVIRT}",
                     _migrations("succeeded"),
                     width=6,
                     height=6,
                     by_namespace=True,
                 ),
                 stat(
-                    "Migrations that failed",
-                    f"Of the migrations of it that are still there: {_OF_KUBEVIRT}",
+                    "Failed migrations",
+                    f"Existing migrations of the VM: {_OF_KUBEVIRT}",
                     _migrations("failed"),
                     thresholds=(Threshold(1, SEVERITIES["warning"]),),
                     width=6,

@@ -142,7 +142,9 @@ def version_of(kubevirt: KubeVirt, version: str | None = None) -> Version | str:
         return f"{kubevirt.ref} has no version in its status yet"
     known = parse(text)
     if known is None or not (known.release <= NEWEST or begins_like(text)):
-        return f'{kubevirt.ref} is of version "{text[:60]}", which is none of upstream; {_advice(kubevirt, text)}'
+        return (
+            f'{kubevirt.ref} is of version "{text[:60]}", which is not an upstream release; {_advice(kubevirt, text)}'
+        )
     if known < OLDEST:
         return f"{kubevirt.ref} is of {known}, {_KNOWN_SINCE}"
     if known.release > NEWEST:

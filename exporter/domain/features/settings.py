@@ -139,6 +139,8 @@ def _problems(of: Settings) -> Iterator[Problem]:
     if not 0 <= (percent := developer.pvc_tolerance or 0) <= 100:
         yield Problem("developerConfiguration.pvcTolerateLessSpaceUpToPercent", f"{percent} is not from 0 to 100")
     if (policy := of.image_pull_policy or "") not in _PULL_POLICIES:
-        yield Problem("imagePullPolicy", f'"{policy[:60]}" is none of {", ".join(_PULL_POLICIES[1:])}')
+        yield Problem("imagePullPolicy", f'"{policy[:60]}" is not one of {", ".join(_PULL_POLICIES[1:])}')
     if (interface := network.default_network_interface or "") not in _INTERFACES:
-        yield Problem("network.defaultNetworkInterface", f'"{interface[:60]}" is none of {", ".join(_INTERFACES[1:])}')
+        yield Problem(
+            "network.defaultNetworkInterface", f'"{interface[:60]}" is not one of {", ".join(_INTERFACES[1:])}'
+        )

@@ -40,7 +40,7 @@ async def paged(
         try:
             return await _snapshot(client, decoder, kind, served, pace.page << restart, namespace)
         except _ExpiredError as error:
-            log.info('event="list restarts" kind=%s why="%s"', kind.name, error.__cause__)
+            log.info('event="list restarted" kind=%s why="%s"', kind.name, error.__cause__)
         await asyncio.sleep(min(pace.first_wait * 2**restart, pace.longest_wait))
     try:
         return await _snapshot(client, decoder, kind, served, pace.page << _RESTARTS, namespace)
@@ -132,4 +132,4 @@ async def _listed(
 
 def _why(kind: ApiKind[Any], namespaces: Collection[str]) -> str:
     places = ", ".join(sorted(namespaces))
-    return f'you may list {kind.resource} in {places} alone; for the rest grant "list" in all namespaces'
+    return f'you have permission to list {kind.resource} only in {places}. For the rest, grant "list" in all namespaces'

@@ -134,7 +134,7 @@ class Reflector:
     def _relist(self, counted: str, why: str) -> None:
         self._version = None
         self.stats.count(counted)
-        log.warning('event="listing again" kind=%s why="%s"', self.kind.name, why)
+        log.warning('event="relist" kind=%s why="%s"', self.kind.name, why)
 
     async def _listed(self, listed: ListOutcome, started: float) -> None:
         if not listed.version:
@@ -188,7 +188,7 @@ class Reflector:
             if not self._silence.suspicious:
                 self.stats.count("frozen")
                 why = f"it outlived its timeout of {seconds:.0f} s"
-                log.warning('event="watch ended" kind=%s why="%s"', self.kind.name, why)
+                log.warning('event="watch closed" kind=%s why="%s"', self.kind.name, why)
         finally:
             if live_at is not None:
                 live_at.cancel()
@@ -220,7 +220,7 @@ class Reflector:
             if complete or error.code in (401, 403, 404, 429, 502, 503):
                 raise
             # Not supported: as an error response, or as the first event.
-            log.info('event="streaming list not supported" kind=%s why="%s"', self.kind.name, error)
+            log.info('event="streaming list rejected" kind=%s why="%s"', self.kind.name, error)
             self._streams = False
         except KubeError:
             self._streams = complete
@@ -304,7 +304,7 @@ class Reflector:
         if isinstance(error, AbsentError) and self._sync.synced and not self._vanished:
             # Behind one address there may be several API servers, and one of them has just started.
             self._vanished, self._version = True, None
-            self._sync.failed(f"{error} any more; that counts once the next look says the same")
+            self._sync.failed(f"{error} at present; the next discovery has to confirm that")
             wait = self._backoff.until_looking_again()
         elif isinstance(error, AbsentError):
             means = "there are no objects" if self.kind.optional else "checks that read it are unknown"
@@ -341,9 +341,9 @@ class Reflector:
 
     def _sentence(self, error: KubeError) -> str:
         if isinstance(error, StatusError) and error.code in (401, 403):
-            what = "renew the credentials" if error.code == 401 else f'grant "list" and "watch" on {self.kind.resource}'
-            return f"cannot list {self.kind.resource} in all namespaces: {error}; {what}"
-        return f"cannot list or watch {self.kind.resource}: {error}"
+            what = "Renew the credentials" if error.code == 401 else f'Grant "list" and "watch" on {self.kind.resource}'
+            return f"can't list {self.kind.resource} in all namespaces: {error}. {what}"
+        return f"can't list or watch {self.kind.resource}: {error}"
 
 
 def _name(error: KubeError) -> str:

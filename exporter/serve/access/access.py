@@ -94,8 +94,8 @@ class Allowances:
 
 _BASIC = 'Basic realm="kubevirt-steward: the password is a token", charset="UTF-8"'
 _UNKNOWN = (
-    "a bearer token that the API server accepts is needed, such as that of `kubectl create token NAME -n NAMESPACE` "
-    "for a ServiceAccount; a browser takes it as the password, with any user name"
+    "a bearer token that the API server accepts is required. Create one: `kubectl create token NAME -n NAMESPACE` for "
+    "a ServiceAccount. In a browser, enter it as the password, with any user name"
 )
 
 
@@ -108,7 +108,8 @@ def unknown(request: web.Request) -> web.Response:
 
 
 def denied(request: web.Request, user: User, what: str, command: str) -> web.Response:
-    return error(request, 403, f"{user.name} may not {what}; an admin of the cluster can grant it: {command}")
+    missing = f"{user.name} has no permission to {what}"
+    return error(request, 403, f"{missing}. A cluster administrator can grant it: {command}")
 
 
 def cluster_binding(user: User, role: str) -> str:
@@ -150,17 +151,17 @@ _SHARE = 8  # of the connections one user, or an address that nobody asks, may h
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")  # of names
 _LONGEST_NAME = 63  # of a namespace
 _UNANSWERED = (
-    "the API server could not be asked who you are and what you may see; try again in some seconds; "
-    'if it stays so, event="access unknown" in the log of the steward says why'
+    "the API server couldn't be asked for your identity and permissions. Try again in some seconds. "
+    'The cause is in the log of the steward, in events "token review failed" and "access review failed"'
 )
 _BUSY = (
-    "too many requests of yours or from your address wait, or ask for what the API server was not asked before; "
-    "try again in some seconds"
+    "too many requests by your user or from your address are waiting for the API server's decision. "
+    "Try again in some seconds"
 )
-_ENDED = "Your session has ended: the API server accepts its token no more. Log in again."
+_ENDED = "Your session has ended: the API server rejects its token. Log in again."
 _FULL = (
-    "too many requests of yours or from your address are being answered; wait for their answers, or try again in some "
-    "seconds"
+    "too many requests by your user or from your address are in progress. Wait for their responses, or try again in "
+    "some seconds"
 )
 
 
@@ -260,7 +261,7 @@ class Access:
             if known:
                 return await self._reviews.user(token, "known", address)
             if not strangers.may_ask(address):
-                raise BusyError("too many wrong tokens came from there")
+                raise BusyError("too many wrong tokens came from that address")
             user = await self._reviews.user(token, "metrics" if scrape else "", address)
             if user is None:
                 strangers.asked(address)
@@ -295,7 +296,8 @@ class Access:
             return denied(request, user, wanted, cluster_binding(user, "steward-viewer"))
         named = set(values_of(request, "namespace"))
         if len(named) > _MOST_NAMED:
-            return error(request, 400, f"{len(named)} namespaces are too many for one request; {_MOST_NAMED} are not")
+            most = f"The limit is {_MOST_NAMED}"
+            return error(request, 400, f"{len(named)} namespaces are too many for one request. {most}")
         visible = await (self._of(user, named) if named else self._all_of(user))
         if visible.names is not None and not visible.names:
             where = "the namespaces asked for" if named else "any namespace"

@@ -87,14 +87,14 @@ class Outage:
     def failed(self, error: KubeError) -> None:
         advice = ""
         if isinstance(error, StatusError) and error.code == 403:
-            advice = "; grant the ClusterRole steward-access to the steward's ServiceAccount"
+            advice = ". Grant the ClusterRole steward-access to the steward's ServiceAccount"
         if not self._why or advice != self._advice:
-            log.error('event="access unknown" review=%s why="%s%s"', self._review, error, advice)
+            log.error('event="%s review failed" why="%s%s"', self._review, error, advice)
         self._why, self._advice, self._at = str(error), advice, self.clock()
 
     def ended(self) -> None:
         if self._why:
-            log.info('event="access known" review=%s', self._review)
+            log.info('event="%s review recovered"', self._review)
         self._why = ""
 
     def recent(self, seconds: float) -> bool:
@@ -136,7 +136,7 @@ class Remembered(Generic[Key, Value]):
         place = self._rooms[known].enter(who)
         if place is None:
             if entry is None or not known:
-                raise BusyError("too many requests wait for a decision already")
+                raise BusyError("too many requests are already waiting for a decision")
             self._asked(key, ask)  # the answer is for the next request
             return entry.value
         self._waits[key] += 1
@@ -176,7 +176,7 @@ class Remembered(Generic[Key, Value]):
 
     def _asked(self, key: Key, ask: Callable[[], Awaitable[Value]]) -> asyncio.Task[Value]:
         if self._closed:
-            raise UnreachableError("the steward is ending")
+            raise UnreachableError("the steward is shutting down")
         if key not in self._asking:
             self._asking[key] = asyncio.create_task(self._ask(key, ask))
             self._asking[key].add_done_callback(lambda task: task.cancelled() or task.exception())

@@ -23,10 +23,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _LONGEST = 1 << 15  # bytes of a form
 _PATIENCE = 10.0  # seconds in which it has to arrive
-_WRONG = "The API server does not accept this token. It has ended or is that of another cluster; create a new one."
-_NONE = "That is no token: paste all of it, and nothing else."
+_WRONG = "The API server rejects this token. It expired or belongs to another cluster. Create a new one."
+_NONE = "Invalid token. Paste the complete token and nothing else."
 _BUSY = "Too many wrong tokens came from your address. Try again in some seconds."
-_AWAY = "The API server could not be asked whose token this is. Try again in some seconds."
+_AWAY = "The API server couldn't be asked to review this token. Try again in some seconds."
 
 
 class Login:
@@ -48,7 +48,7 @@ class Login:
     async def _enter(self, request: web.Request) -> web.StreamResponse:
         sent = await _sent(request)
         if sent is None:
-            return as_text(413, f"a form may have {_LONGEST} bytes, and has to arrive within {_PATIENCE:.0f} seconds")
+            return as_text(413, f"a form can have {_LONGEST} bytes and must arrive within {_PATIENCE:.0f} seconds")
         to = own_path(sent.get("next", "/"))
         token = "".join(sent.get("token", "").split())  # what is copied from a terminal may be in several lines
         if not is_token(token):

@@ -47,9 +47,9 @@ class SameOrigin:
 def _unmet(request: web.BaseRequest) -> tuple[int, str] | None:
     """What the request expects of a server, and this one does not do."""
     if request.headers.get("Content-Encoding", "identity").lower() != "identity":
-        return 415, "the body of a request is not decompressed; send it without Content-Encoding"
+        return 415, "compressed request bodies are not supported. Send the body without Content-Encoding"
     if request.headers.get("Expect", "100-continue").lower() != "100-continue":
-        return 417, "nothing but 100-continue can be expected; send the request without Expect"
+        return 417, "only 100-continue is supported. Send the request without Expect"
     return None
 
 
@@ -61,10 +61,10 @@ def _foreign(request: web.BaseRequest, host: str) -> tuple[int, str] | None:
     opens = headers.get("Sec-Fetch-Mode") == "navigate" and headers.get("Sec-Fetch-Dest") == "document"
     follows = opens and request.method in ("GET", "HEAD")
     if headers.get("Sec-Fetch-Site") in ("cross-site", "same-site") and not follows:
-        return 403, "a page of another site asked for this; open it in a tab of its own"
+        return 403, "a page of another site sent this request. Open it in a new tab"
     origin = headers.get("Origin")
     if origin is not None and origin.lower().partition("://")[2] != host.lower():
-        return 403, f"a page of {origin[:100]!r} asked for this; open it in a tab of its own"
+        return 403, f"a page of {origin[:100]!r} sent this request. Open it in a new tab"
     return None
 
 

@@ -25,10 +25,10 @@ from ...kube.errors import ConfigError
 log = logging.getLogger(__name__)
 _LOOK = 2.0  # seconds; a change counts once two reads agree
 _NEITHER = (
-    "how to serve is not set: for TLS set tls.certFile and tls.keyFile, which `steward certificate` can make; for "
-    "plain HTTP without tokens set insecure, or give --insecure"
+    "serving is not configured. For TLS, set tls.certFile and tls.keyFile, which `steward certificate` can create. For "
+    "plain HTTP without tokens, set insecure or --insecure"
 )
-_BOTH = "tls.certFile and insecure contradict each other; leave one of them out"
+_BOTH = "tls.certFile and insecure contradict each other. Omit one of them"
 
 
 @dataclass(frozen=True)
@@ -71,18 +71,19 @@ class Certificates:
         except ConfigError as error:
             if str(error) != self._refused:
                 self._refused = str(error)
-                log.error('event="certificate refused" why="%s; the one before is still served"', self._refused)
+                why = f"{self._refused}; the previous certificate is still served"
+                log.error('event="certificate rejected" why="%s"', why)
             return
         self._refused = ""
         if pair.digests != self._pair.digests:
             self._pair = pair
-            log.info('event="certificate taken" file=%s', self._files[0])
+            log.info('event="certificate loaded" file=%s', self._files[0])
             self._warn()
 
     def _warn(self) -> None:
         """It is served even so: whoever does not verify it goes on, and the one before is no better."""
         if self.expires <= time.time():
-            why = "it has expired, and whoever verifies it gets no answer; have it renewed"
+            why = "it has expired, and clients that verify it can't connect. Renew it"
             log.warning('event="certificate expired" file=%s why="%s"', self._files[0], why)
 
 
@@ -101,7 +102,7 @@ def _loaded(cert_file: Path, key_file: Path) -> _Pair:
     contents = _content(cert_file, "certFile"), _content(key_file, "keyFile")
     certificate, key = _certificate(cert_file, contents[0]), key_of(key_file, contents[1])
     if public_form(certificate) != public_form(key):
-        raise ConfigError(f"the key in {key_file} is not that of the certificate in {cert_file}; replace one of them")
+        raise ConfigError(f"the key in {key_file} is of another certificate than {cert_file}. Replace one of them")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.set_alpn_protocols(["http/1.1"])
     context.options |= ssl.OP_NO_RENEGOTIATION  # it costs the server more than whoever asks for it
@@ -134,7 +135,7 @@ def key_of(file: Path, content: bytes) -> Any:
     try:
         return load_pem_private_key(content, None)
     except TypeError as error:
-        raise ConfigError(f"tls.keyFile: the key in {file} has a password; write it without one") from error
+        raise ConfigError(f"tls.keyFile: the key in {file} has a password. Write it without a password") from error
     except (ValueError, UnsupportedAlgorithm) as error:
         raise ConfigError(f"tls.keyFile: {file} has no private key in PEM form that can be used") from error
 

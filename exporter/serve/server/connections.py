@@ -24,7 +24,7 @@ from .rooms import NoPlaceError, outside
 
 # What is answered where there is no request yet that could be answered.
 
-IN_USE = "all connections are in use; try again in some seconds"
+IN_USE = "all connections are in use. Try again in some seconds"
 
 LONGEST_HEAD = 1 << 16  # bytes; the parser has limits only for single headers and their number
 
@@ -36,7 +36,7 @@ def _answer(status: str, sentence: str, *headers: str) -> bytes:
 
 FULL = _answer("503 Service Unavailable", IN_USE, "Retry-After: 5")
 LONG = _answer(
-    "431 Request Header Fields Too Large", f"the head of a request may have {LONGEST_HEAD} bytes; send fewer headers"
+    "431 Request Header Fields Too Large", f"the head of a request can have {LONGEST_HEAD} bytes; send fewer headers"
 )
 
 

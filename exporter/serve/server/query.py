@@ -133,8 +133,8 @@ def single_in(request: web.BaseRequest, name: str) -> str:
 
 
 def _unexpected(key: str, known: Sequence[str]) -> str:
-    noun = "filters are" if len(known) > 1 else "there is"
-    return f"{_quoted(key)} is no filter; {noun}: {', '.join(known)}"
+    noun = "Filters are" if len(known) > 1 else "The filter is"
+    return f"{_quoted(key)} is not a filter. {noun}: {', '.join(known)}"
 
 
 def _quoted(text: str) -> str:

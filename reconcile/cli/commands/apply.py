@@ -40,14 +40,14 @@ def _several(arguments: argparse.Namespace) -> Remediation | None:
     everywhere = arguments.all_namespaces or arguments.namespace is not None
     if arguments.fingerprint is not None:
         if everywhere or arguments.limit is not None:
-            raise ValueError("-n, -A and --limit are for several plans: name no FINGERPRINT then")
+            raise ValueError("-n, -A and --limit are for several plans. Omit FINGERPRINT")
         return None
     if arguments.plan is not None:
-        raise ValueError("--plan is for one finding: name its FINGERPRINT")
+        raise ValueError("--plan is for one finding. Name its FINGERPRINT")
     if not arguments.remediation or not everywhere:
-        raise ValueError("name a FINGERPRINT; or, for several plans, --remediation ID and -n NAMESPACE or -A")
+        raise ValueError("name a FINGERPRINT. For several plans, set --remediation ID and -n NAMESPACE or -A")
     if arguments.namespace == "":
-        raise ValueError("a name is empty; for all namespaces say -A")
+        raise ValueError("the namespace is empty. For all namespaces, use -A")
     return known_remediation(arguments.remediation)
 
 
@@ -59,7 +59,7 @@ async def _one(at: Session, observed: Observed) -> int:
     if isinstance(made, Refused) or made.plan.proposal is not None:
         return 1
     if arguments.plan and made.plan.hash != arguments.plan:
-        complain(f"the plan is {made.plan.hash} now, and not {arguments.plan}; look at it anew")
+        complain(f"the plan is now {made.plan.hash}, not {arguments.plan}. Review it again")
         return 1
     if not agreed(arguments, "Carry it out?"):
         return 1

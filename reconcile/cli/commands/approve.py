@@ -45,7 +45,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         if findings := of_cause(observed, arguments.fingerprint):
             return await _all_of(at, gating, findings)
         if arguments.limit is not None:
-            raise ValueError(f"no cause has the id {arguments.fingerprint}; --limit is for those of a cause")
+            raise ValueError(f"no cause has ID {arguments.fingerprint}. --limit is for the objects of a cause")
         found, remediation = named(observed, arguments.fingerprint, arguments.remediation)
         made = await at.planned(found, remediation)
         if isinstance(made, Refused):
@@ -56,11 +56,11 @@ async def _run(arguments: argparse.Namespace) -> int:
             complain(plan.proposal.said)
             return 1
         if arguments.plan and plan.hash != arguments.plan:
-            complain(f"the plan is {plan.hash} now, and not {arguments.plan}: {sentence(plan)}; look at it anew")
+            complain(f"the plan is now {plan.hash}, not {arguments.plan}: {sentence(plan)}. Review it again")
             return 1
         code = await _approved(at, gating, found, remediation, made)
         if not code:
-            say(f"The sidecar carries it out where the mode of {remediation.id} is approve.\n")
+            say(f"The sidecar carries it out if the mode of {remediation.id} is approve.\n")
             _tell_unknown(arguments)
         return code
 
@@ -69,7 +69,7 @@ async def _all_of(at: Session, gating: Gating, findings: list[Found]) -> int:
     """The plans of a cause, one an object. Raises ValueError, KubeError."""
     arguments = at.arguments
     if arguments.plan is not None:
-        raise ValueError("--plan is for one finding: name its fingerprint")
+        raise ValueError("--plan is for one finding. Name its fingerprint")
     remediation = chosen(findings[0], arguments.remediation)
     directory = known(arguments, at)
     history = history_of(directory, time.time()) if directory is not None else History()
@@ -92,8 +92,8 @@ async def _all_of(at: Session, gating: Gating, findings: list[Found]) -> int:
     for each in plans.chosen:
         own = await _approved_again(at, gating, each, remediation)
         code, given = max(code, own), given + (not own)
-    where = f"where the mode of {remediation.id} is approve"
-    say(f"{given} of {count} are approved. The sidecar carries out what is approved {where}.\n")
+    when = f"if the mode of {remediation.id} is approve"
+    say(f"{given} of {count} are approved. The sidecar carries out approved plans {when}.\n")
     _tell_unknown(arguments)
     return code
 
@@ -105,7 +105,7 @@ async def _approved_again(at: Session, gating: Gating, shown: Chosen, remediatio
         complain(f"{bound_to}: refused, {again.precondition}: {again.why}")
         return 1
     if again.plan.proposal is not None or again.plan.hash != shown.made.plan.hash:
-        complain(f"{bound_to}: the plan is another one than the one that was shown; look at it anew")
+        complain(f"{bound_to}: the plan changed after it was shown. Review it again")
         return 1
     return await _approved(at, gating, shown.found, remediation, again, f"{bound_to}: ")
 
@@ -134,7 +134,7 @@ def _in_vain(at: Session, found: Found, plan: Plan, gates: tuple[Blocked, ...], 
         command = f"steward reconcile apply {plan.fingerprint} --remediation {plan.remediation} --plan {plan.hash}"
         return (
             f"the mode of {plan.remediation} is {mode.value} in namespace {found.namespace or '(none)'}, and "
-            f"an approval is for mode approve; set that in the sidecar's configuration, or: {command}"
+            f"only mode approve uses approvals. Set it in the sidecar's configuration, or run: {command}"
         )
     lasting = {gate.id for gate in GATES if gate.lasts}
     refused = first(tuple(each for each in gates if each.gate in lasting))
@@ -143,14 +143,14 @@ def _in_vain(at: Session, found: Found, plan: Plan, gates: tuple[Blocked, ...], 
 
 def _tell_unknown(arguments: argparse.Namespace) -> None:
     if arguments.config is None:
-        complain("its mode, limits and windows are not known here; --config names the sidecar's configuration")
+        complain("its mode, limits and windows are unknown here. Set --config to the sidecar's configuration")
 
 
 def _warn(arguments: argparse.Namespace, gates: tuple[Blocked, ...], until: float, of: str) -> None:
     """What holds it up for now."""
     for each in gates:
         late = each.until is not None and each.until >= until
-        more = f"; the approval ends before, at {moment(until)}: give a longer --for" if late else ""
+        more = f". The approval ends before, at {moment(until)}. Set a longer --for" if late else ""
         complain(aim_of(arguments).command(f"{of}it waits, {each.gate}: {each.why}{more}"))
 
 
@@ -161,7 +161,7 @@ async def _annotate(at: Session, plan: Plan, whole: Any, name: str, text: str) -
     step = Patch(target=ref, ops=(annotation(whole, name, text),))
     answer = await PlanWriter(at.transport).write(step, kind, await at.reads.served(kind), whole)
     if answer.outcome is not WriteOutcome.ACCEPTED:
-        complain(f"cannot annotate {ref}: {answer.why}")
+        complain(f"can't annotate {ref}: {answer.why}")
         return 2
     say(f"{ref} has annotation {name}: {text}\n")
     return 0

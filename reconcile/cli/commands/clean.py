@@ -148,11 +148,11 @@ async def _run(arguments: argparse.Namespace) -> int:
 def _refuse_halves(arguments: argparse.Namespace) -> None:
     """Raises ValueError for options that ask for nothing, or for less than is meant."""
     if "" in (arguments.namespace, arguments.requests):
-        raise ValueError("a name is empty; for all namespaces leave -n out")
+        raise ValueError("a name is empty. For all namespaces, omit -n")
     if not arguments.guards and (arguments.namespace or arguments.accept):
         raise ValueError("-n and --accept are for --guards")
     if arguments.yes and not (arguments.all or arguments.guards or arguments.requests):
-        raise ValueError("--yes needs --all, --guards or --requests NODE: without one of them nothing is changed")
+        raise ValueError("--yes needs --all, --guards or --requests NODE: otherwise nothing is changed")
 
 
 async def _cleaned(at: Session) -> int:
@@ -162,7 +162,7 @@ async def _cleaned(at: Session) -> int:
     arguments = at.arguments
     unled = Unled(at) if arguments.all else None
     if unled is not None and (why := await unled.looked()):
-        complain(f"{why}; scale its Deployment to 0 first: it would write anew what is taken off")
+        complain(f"{why}. Scale its Deployment to 0 first: it would restore the guards and annotations")
         return 1
     changes = arguments.all or arguments.guards
     await at.refuse_no_namespace(arguments.namespace)
@@ -170,24 +170,24 @@ async def _cleaned(at: Session) -> int:
     scan = await scanned(at, guards=arguments.guards, namespace=arguments.namespace)
     missing = [f"list {kind.resource}" for kind in scan.unlisted]
     if missing := [*missing, *(await may_not(at, scan.found) if changes else ())]:
-        complain(f"{by} may not {', '.join(missing)}; nothing was changed")
+        complain(f"{by} has no permission to {', '.join(missing)}. Nothing was changed")
         return 2
     if not scan.found:
         await at.refuse_no_kubevirt()
     guards = await _guards(at, scan, by)
-    nothing = "Nothing bears the guard.\n" if arguments.guards else "Nothing of repairs is left on any object.\n"
+    nothing = "No object has the guard.\n" if arguments.guards else "Repairs left nothing on any object.\n"
     say(aim_of(arguments).command(_shown(scan, guards if arguments.guards else (), width()) or nothing))
     if not scan.found or not changes:
         return int(bool(scan.found or scan.left))
     directory, cluster = directory_of(arguments, at), await cluster_uid(at.reads)
-    if not agreed(arguments, "Take it off?"):
+    if not agreed(arguments, "Remove it?"):
         return 1
     with opened(directory, cluster) as ledger:
         await settled(attempts(at, ledger), ledger)
         try:
             ends = [await _taken_off(at, ledger, each, by, unled) for each in (*guards, *_notes(at, scan.found))]
         except NotLeadingError as error:
-            complain(f"{error}; stopped here: scale its Deployment to 0, and do this again")
+            complain(f"{error}. Stopped here. Scale its Deployment to 0 and run this command again")
             return 2
     return max([*ends, int(bool(scan.left))])
 
@@ -215,15 +215,15 @@ async def _guards(at: Session, scan: Scan, by: str) -> list[Taking]:
         if not each.guarded:
             continue
         attempt = attempts_of.get(each.ref.uid, "")
-        own = guard(each.ref, each.whole, "the guard is taken off.")
+        own = guard(each.ref, each.whole, "the guard is being removed.")
         own = replace(own, by=by, pauses=pauses, attempt=attempt, why="" if attempt else own.why)
         first = await made(at, own, undo)
         if isinstance(first, Unaccepted) and set(first.words) <= words:
             own = replace(own, accepted=first.words)
             first = await made(at, own, undo)
         if isinstance(first, Confirmed) and first.plan.proposal is None:
-            done = f"{each.ref} is not guarded any more"
-            then = f" It is paused; to resume it: steward reconcile resume {each.ref.kind} {each.ref.path}"
+            done = f"{each.ref} is no longer guarded"
+            then = f" It is paused. To resume: steward reconcile resume {each.ref.kind} {each.ref.path}"
             found.append(Taking(first.plan, partial(made, at, own, undo), done, then if pauses else ""))
             continue
         scan.left.append(f"{each.ref} stays guarded, {_refusal(first)}")
@@ -234,7 +234,7 @@ async def _guards(at: Session, scan: Scan, by: str) -> list[Taking]:
 
 def _refusal(found: Confirmed | Refused) -> str:
     if isinstance(found, Refused):
-        more = "; to give that up: steward reconcile clean --guards --accept copy"
+        more = ". To accept this loss: steward reconcile clean --guards --accept copy"
         return f"{found.precondition}: {found.why}{more if isinstance(found, Unaccepted) else ''}"
     proposal = found.plan.proposal
     return f"ours_to_write: {proposal.owner} owns it; {proposal.where}" if proposal is not None else ""
@@ -245,7 +245,7 @@ def _notes(at: Session, found: Iterable[Leftover]) -> Iterator[Taking]:
     for each in found:
         plan = removal(each.ref, each.whole)
         if each.paths and isinstance(plan, Plan):
-            yield Taking(plan, partial(_made, at, each), f"{each.ref}: taken off", of=REMOVAL)
+            yield Taking(plan, partial(_made, at, each), f"{each.ref}: removed", of=REMOVAL)
 
 
 def _shown(scan: Scan, guards: Iterable[Taking], columns: int | None) -> str:
@@ -254,7 +254,7 @@ def _shown(scan: Scan, guards: Iterable[Taking], columns: int | None) -> str:
     found = () if plans else scan.found
     lists = (
         f"{title}\n{''.join(indented(one_line(str(each)), columns) for each in some)}"
-        for title, some in (("To take off:", found), ("Stays:", scan.left))
+        for title, some in (("To remove:", found), ("Remains:", scan.left))
         if some
     )
     return plans + "".join(lists)
@@ -283,7 +283,7 @@ async def _made(at: Session, each: Leftover) -> Confirmed | Refused:
     except KubeError as error:
         return Refused("everything_seen", f"{ref} can't be read: {error}")
     if (whole.get("metadata") or {}).get("uid") != ref.uid:
-        return Refused(_DONE_ALREADY, f"{ref} with UID {ref.uid} is no longer there")
+        return Refused(_DONE_ALREADY, f"{ref} with UID {ref.uid} no longer exists")
     plan = removal(ref, {"kind": ref.kind, **whole})
     if isinstance(plan, Refused):
         return plan

@@ -33,9 +33,7 @@ from ..writing import directory_of, read_directory, taking_back, who
 
 # What is proven of a ledger: by its files alone, and with the Lease; and how one that does not fit it is accepted.
 
-_ALONE = (
-    "That no entry after it is missing is known only with the Lease: --verify with --lease or --kubeconfig compares."
-)
+_ALONE = "Only the Lease can show whether later entries are missing: use --verify with --lease or --kubeconfig."
 
 
 def report(proof: Proof, more: str = _ALONE) -> int:
@@ -57,7 +55,7 @@ def both(directory: Path, proof: Proof, more: str = _ALONE) -> int:
     beside = folder(directory)
     if not beside.is_dir():
         return code
-    say(f"Beside it, what people did ({beside}): ")
+    say(f"Its second ledger, of commands of people ({beside}): ")
     return max(code, report(prove(beside), ""))
 
 
@@ -91,9 +89,9 @@ async def accept(arguments: argparse.Namespace) -> int:
             path, {f"{PREFIX}{ACCEPT}": f"{arguments.accept} by {await who(at)}"}
         )
     if answer.outcome is not WriteOutcome.ACCEPTED:
-        complain(f"cannot accept the ledger: {answer.why}")
+        complain(f"can't accept the ledger: {answer.why}")
         return 2
-    say("The sidecar takes its ledger as it is, if that is what the word is for; its log and the ledger will say so.\n")
+    say("The sidecar accepts its ledger if the word matches. Its log and the ledger will record that.\n")
     return 0
 
 
@@ -128,7 +126,7 @@ def of_shadowed(attempts: Iterable[AttemptSummary], columns: int | None) -> str:
 def _state(attempt: AttemptSummary) -> str:
     if attempt.went is None:
         return "open"
-    return "gone, somebody wrote it" if attempt.somebody else "gone"
+    return "gone, written by another client" if attempt.somebody else "gone"
 
 
 def of_causes(found: Iterable[CauseRow], columns: int | None) -> str:
@@ -143,7 +141,7 @@ def of_causes(found: Iterable[CauseRow], columns: int | None) -> str:
         )
         for each in found
     ]
-    head = ("REMEDIATION", "OBJECTS", "ID", "WHAT CAME OF IT", "CAUSE")
+    head = ("REMEDIATION", "OBJECTS", "ID", "OUTCOMES", "CAUSE")
     return rows_whole(head, rows, columns) if rows else "Nothing was written.\n"
 
 
@@ -156,7 +154,7 @@ def of_days(found: Iterable[DayRow], columns: int | None) -> str:
 def of_account(found: Account, columns: int | None) -> str:
     """By remediation; and what of it needs somebody, with why."""
     tallies = [(name, _numbers(tally, COLUMNS)) for name, tally in found.remediations.items()]
-    text = rows_whole(("REMEDIATION", "WHAT CAME OF IT"), tallies, columns) if tallies else "Nothing was done.\n"
+    text = rows_whole(("REMEDIATION", "OUTCOMES"), tallies, columns) if tallies else "Nothing was done.\n"
     canaries = [
         (
             *(moment(each.at), each.remediation, each.object, f"{each.reason} {each.fingerprint}".strip()),
@@ -229,7 +227,7 @@ def _listed(arguments: argparse.Namespace, directory: Path) -> int:
         return 0
     own = entries_about(directory, arguments.attempt)
     if not own:
-        complain(f"the ledger has no attempt {arguments.attempt}; without it the newest are listed")
+        complain(f"the ledger has no attempt {arguments.attempt}. Omit it to list the newest attempts")
         return 2
     if arguments.object:
         say(yaml_of(_created_again(own[0].whole or {})), "yaml")
@@ -267,7 +265,7 @@ def _one(entries: list[Entry], arguments: argparse.Namespace) -> str:
     if intended.plan is not None and deleted:
         lines.append(taking_back(intended.plan, intended.attempt, arguments.ledger))
         if intended.plan.loses:
-            lines.append(f"Gone for good: {', '.join(intended.plan.loses)}")
+            lines.append(f"Lost permanently: {', '.join(intended.plan.loses)}")
     more = "".join(f"{one_line(line)}\n" for line in lines)
     return rows_whole(("AT", "EVENT", "MODE", "BY", "WHAT"), rows, width()) + readable(more, arguments)
 

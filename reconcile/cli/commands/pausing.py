@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
 async def _run(arguments: argparse.Namespace, verb: str) -> int:
     """Raises ValueError for an empty name: of a variable that is not set, it must not mean everything."""
     if "" in (arguments.namespace, arguments.kind, arguments.name):
-        raise ValueError(f"a name is empty; to {verb} everything, give none")
+        raise ValueError(f"a name is empty. To {verb} everything, omit all names")
     remediation = _remediation(arguments)
     async with open_session(arguments) as at:
         what, path = _object(arguments, at) or ("everything", await lease_path(at))
@@ -40,12 +40,12 @@ async def _run(arguments: argparse.Namespace, verb: str) -> int:
             # Whoever may not approve ends a pause of their own, and no more.
             still, why = why, await _annotated(at, path, {PAUSED: None})
     if why:
-        complain(f"cannot {verb} {what}: {why}")
+        complain(f"can't {verb} {what}: {why}")
         return 2
-    done = "begins anew" if remediation else "is paused" if verb == "pause" else "is not paused any more"
+    done = "starts again" if remediation else "is paused" if verb == "pause" else "is no longer paused"
     say(f"{what[0].upper()}{what[1:]} {done}.\n")
     if still:
-        complain(f"what was reverted before still counts: {still}")
+        complain(f"earlier reverts still count: {still}")
     return 0
 
 
@@ -64,7 +64,7 @@ def _remediation(arguments: argparse.Namespace) -> str:
     if named is None:
         return ""
     if arguments.kind or arguments.namespace:
-        raise ValueError("a canary is resumed as a whole; name --remediation alone")
+        raise ValueError("a canary can only be resumed as a whole. Set only --remediation")
     return known_remediation(named).id
 
 
@@ -80,7 +80,7 @@ def _object(arguments: argparse.Namespace, at: Session) -> tuple[str, str] | Non
     if arguments.kind:
         kind = at.kinds.get(arguments.kind)
         if kind is None:
-            raise ValueError(f"{arguments.kind} is no kind that is repaired; there are: {', '.join(sorted(at.kinds))}")
+            raise ValueError(f"kind {arguments.kind} has no repairs. Kinds with repairs: {', '.join(sorted(at.kinds))}")
         namespace, _, name = (arguments.name or "").rpartition("/")
         if not name or bool(namespace) is not kind.namespaced:
             raise ValueError(f"name the {kind.name} as {'NAMESPACE/NAME' if kind.namespaced else 'NAME'}")

@@ -97,13 +97,13 @@ def component(plans: Iterable[tuple[Repair, Confirmed | None]], directory: Path)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if any(directory.iterdir()):
-            raise ValueError(f"{directory} is not empty; name a directory for the patches alone")
+            raise ValueError(f"{directory} isn't empty. Name a directory for the patches alone")
         for part in parts:
             text = "".join(f"{line}\n" for line in part.comments) + yaml_of(part.patch.content)
             (directory / part.file).write_text(text, encoding="utf-8")
         (directory / _FILE).write_text("".join(f"{line}\n" for line in _hint(parts)) + yaml_of(whole), "utf-8")
     except OSError as error:
-        raise ValueError(f"cannot write to {directory}: {error.strerror or error}") from error
+        raise ValueError(f"can't write to {directory}: {error.strerror or error}") from error
     names = "".join(f"  {part.file}\n" for part in parts)
     return f"{directory / _FILE} has a component with:\n{names}Name it under `components` of your kustomization.\n"
 
@@ -144,7 +144,7 @@ def _diff(plan: Plan, whole: Mapping[str, Any]) -> Iterator[str]:
     now, then = (f"{plan.target} {word}" if of else "/dev/null" for word, of in (("now", before), ("then", after)))
     lines = list(unified_diff(_yaml(before), _yaml(after), now, then, n=_CONTEXT, lineterm=""))
     if not lines and before != after:
-        yield "# what it changes is not shown: it may be a secret"
+        yield "# the change isn't shown: it might be a secret"
     yield from lines
 
 
@@ -161,7 +161,7 @@ async def _run(arguments: argparse.Namespace) -> int:
     if arguments.directory is not None and output != "kustomize":
         raise ValueError("--directory is for -o kustomize")
     if arguments.namespace == "":
-        raise ValueError("a name is empty; for all namespaces leave -n out")
+        raise ValueError("a name is empty. For all namespaces, omit -n")
     asked = [known_remediation(arguments.remediation)] if arguments.remediation else all_remediations()
     if arguments.by_cause and output in ("wide", "diff", "kustomize"):
         raise ValueError("--by-cause is for tables, JSON and YAML")
@@ -210,7 +210,7 @@ def _tried(repairs: Sequence[Repair]) -> str:
     """How many writes the API server took as a dry run: a plan that it took looks like one that was not tried."""
     asked = [each for each in repairs if each.hash and each.proposal is None]
     taken = sum(each.refused is None for each in asked)
-    return f"\nDry run: the API server and its webhooks take {taken} of {len(asked)} writes.\n" if asked else ""
+    return f"\nDry run: the API server and its webhooks accept {taken} of {len(asked)} writes.\n" if asked else ""
 
 
 def _chosen(found: Found, arguments: argparse.Namespace) -> bool:

@@ -51,12 +51,12 @@ async def _run(arguments: argparse.Namespace) -> int:
             return _refused(refused, own, arguments, at)
         if (proposal := first.plan.proposal) is not None:
             return _refused(Refused("ours_to_write", f"{proposal.owner} owns it"), own, arguments, at)
-        if not agreed(arguments, "Take it back?"):
+        if not agreed(arguments, "Undo it?"):
             return 1
         with opened(directory, cluster) as ledger:
             taken(entries_about(directory, own.attempt), own.attempt)  # nobody was faster
             if _apart(own) and (why := await _pause(at, own)):
-                complain(f"nothing was taken back: {why}")
+                complain(f"nothing was undone: {why}")
                 return 2
             result = await carried_out(
                 at,
@@ -72,9 +72,9 @@ async def _run(arguments: argparse.Namespace) -> int:
 def _ended(result: Result, own: UndoRequest, arguments: argparse.Namespace, at: Session) -> int:
     bound = own.plan.bound_to
     resume = f"steward reconcile resume {bound.kind} {bound.path}"
-    paused = f"{bound} is paused; to resume it: {resume}"
+    paused = f"{bound} is paused. To resume: {resume}"
     if result.state == AttemptState.DONE:
-        say(readable(f"Taken back, attempt {result.attempt}. {paused}\n", arguments))
+        say(readable(f"Undone, attempt {result.attempt}. {paused}\n", arguments))
         return 0
     code = ended(result, named_directory(arguments, at), arguments)
     if _apart(own):
@@ -85,7 +85,7 @@ def _ended(result: Result, own: UndoRequest, arguments: argparse.Namespace, at: 
 def _undo(own: UndoRequest) -> AnyUndo:
     found = undo_of(own.plan.remediation)
     if found is None:
-        raise ValueError(f"attempt {own.attempt} is of {own.plan.remediation}, which this release can't take back")
+        raise ValueError(f"this release can't undo attempt {own.attempt} of {own.plan.remediation}")
     return found
 
 
@@ -95,7 +95,7 @@ def _refused(refused: Refused, own: UndoRequest, arguments: argparse.Namespace, 
     if isinstance(refused, Unaccepted):
         given = "".join(f" --accept {word}" for word in refused.words)
         ledger = f" --ledger {shlex.quote(str(directory))}" if directory is not None else ""
-        complain(aim_of(arguments).command(f"to give that up: steward reconcile undo {own.attempt}{ledger}{given}"))
+        complain(aim_of(arguments).command(f"To accept this loss: steward reconcile undo {own.attempt}{ledger}{given}"))
     if isinstance(own.plan.step, Delete):
         complain(recreating(own.attempt, directory))
     return 1
@@ -116,11 +116,11 @@ async def _pause(at: Session, own: UndoRequest) -> str:
     ref = own.plan.bound_to
     kind = at.kinds[ref.kind]
     found = await annotated(at.reads, kind, ref.namespace, ref.name)
-    wanted: dict[str, str | None] = {PAUSED: f"taken back by {own.by}", APPROVED_PLAN: None}
+    wanted: dict[str, str | None] = {PAUSED: f"undone by {own.by}", APPROVED_PLAN: None}
     if found is not None and paused_by(found) is not None:
         del wanted[PAUSED]  # and keeps its reason
         if APPROVED_PLAN not in found:
             return ""
     path = object_path(kind, await at.reads.served(kind), ref.namespace, ref.name)
     answer = await PlanWriter(at.transport).annotate(path, wanted)
-    return "" if answer.outcome is WriteOutcome.ACCEPTED else f"{ref} cannot be paused: {answer.why}"
+    return "" if answer.outcome is WriteOutcome.ACCEPTED else f"{ref} can't be paused: {answer.why}"

@@ -29,8 +29,8 @@ def no_storm(ask: Ask, situation: Situation, _: SidecarConfig) -> Why | None:
 
 def _stormy(storm: Storm, where: str, option: str) -> Why | None:
     if storm.state is StormState.STORM:
-        resume = f"if these are to be repaired, steward reconcile resume{option}"
-        return f"there is a storm{where}: {storm.why}; find the common cause, or, {resume}", None
+        resume = f"To repair these findings anyway: steward reconcile resume{option}"
+        return f"there is a storm{where}: {storm.why}. Find the common cause first. {resume}", None
     if storm.state is StormState.COOLDOWN:
         end = f"until {moment(storm.until)}" if storm.until is not None else "for an unknown time"
         return f"{storm.why}; nothing is written{where} {end} (storm.cooldown)", storm.until
@@ -41,7 +41,7 @@ def run_left(ask: Ask, _: Situation, config: SidecarConfig) -> str | None:
     limit = config.budgets.run
     if ask.planned < limit:
         return None
-    return f"this run has made {ask.planned} {_writes(ask)} of at most {limit} (budgets.run); the next run goes on"
+    return f"this run has made {ask.planned} {_writes(ask)} of at most {limit} (budgets.run). The next run continues"
 
 
 def hour_left(ask: Ask, situation: Situation, config: SidecarConfig) -> Why | None:
@@ -80,15 +80,12 @@ def fleet_share_left(ask: Ask, situation: Situation, config: SidecarConfig) -> W
         return None
     limit = _fleet_limit(situation, config)
     if limit is None:
-        return (
-            "how many VMs there are could not be seen, and with it how many may be touched (budgets.fleetShare)",
-            None,
-        )
+        return ("the number of VMs is unknown, and so is the limit of VMs to touch (budgets.fleetShare)", None)
     touched = situation.history.vms_touched(situation.now - _DAY)
     if f"{ask.namespace}/{ask.vm}" in touched:
         return None
     allowed = f"at most {limit} (budgets.fleetShare {config.budgets.fleet_share:g})"
-    touch = "were touched, really or in shadow," if ask.mode is Mode.SHADOW else "were touched"
+    touch = "were touched by real or shadowed writes" if ask.mode is Mode.SHADOW else "were touched"
     what = f"{len(touched)} of {situation.fleet} VMs {touch} within the last day, {allowed}"
     used = sorted(touched.values())
     if len(touched) >= limit:
@@ -135,8 +132,8 @@ def _part_used(ask: Ask, situation: Situation, used: Sequence[float], own: Seque
 
 def _reserved(ask: Ask, situation: Situation, limit: int, own: int) -> str:
     part = _part(ask, situation, limit)
-    where = f"namespace {ask.namespace}" if ask.namespace else "what has no namespace"
-    return f"the second half of them is shared out by VMs, and {where} has had {own}, its part is {part}; nothing there"
+    where = f"namespace {ask.namespace}" if ask.namespace else "objects without namespace"
+    return f"their second half is shared out by VMs: {where} has used {own} of {part}, no more there"
 
 
 def no_failures(ask: Ask, situation: Situation, config: SidecarConfig) -> Why | None:
@@ -157,9 +154,9 @@ def _rests(ask: Ask, situation: Situation, config: SidecarConfig, failures: Fail
     until = failures.last + settings.pause.total_seconds()
     if situation.now >= until:
         return None
-    rest = f"it rests until {moment(until)}, {write_duration(settings.pause)} after the last one"
-    enough = f"{settings.failures} are enough (breaker.failures)"
-    return f"{ask.remediation} failed {what}; {enough}; {rest}; the ledger says why it failed", until
+    rest = f"it rests until {moment(until)}, {write_duration(settings.pause)} after the last failure"
+    enough = f"the limit is {settings.failures} (breaker.failures)"
+    return f"{ask.remediation} failed {what}; {enough}; {rest}. The ledger has the errors", until
 
 
 def no_edit_war(ask: Ask, situation: Situation, config: SidecarConfig) -> str | None:
@@ -169,10 +166,10 @@ def no_edit_war(ask: Ask, situation: Situation, config: SidecarConfig) -> str | 
     if war is None:
         return None
     subject = ask.target or ask.subject
-    what = f"what was repaired of {subject} came back {war.times} times, last {moment(war.last)}"
-    why = quoted(war.why) if war.why else "somebody else writes it"
+    what = f"repairs of {subject} were reverted {war.times} times, last {moment(war.last)}"
+    why = quoted(war.why) if war.why else "another client writes it"
     limit = f"(editWar: {settings.returns} in {write_duration(settings.within)})"
-    return f"{what}: {why} {limit}; change it where it comes from, then: steward reconcile resume {subject}"
+    return f"{what}: {why} {limit}. Change it at its source, then: steward reconcile resume {subject}"
 
 
 # The gate of a remediation that begins in mode `auto`: one repair, then two, each followed until it held.
@@ -194,7 +191,7 @@ def canary_held(ask: Ask, situation: Situation, config: SidecarConfig) -> Why | 
 def _stopped(remediation: Remediation, strike: Strike) -> str:
     since, resume = moment(strike.at), f"steward reconcile resume --remediation {remediation.id}"
     what = f"the canary of {remediation} stopped at {since}: {strike.object}: {strike.why}"
-    return f"{what} (attempt {strike.attempt}); see to that, then: {resume}"
+    return f"{what} (attempt {strike.attempt}). Resolve the failure, then: {resume}"
 
 
 def _waits(remediation: Remediation, found: Canary, step: int, config: SidecarConfig) -> Why:
@@ -208,7 +205,7 @@ def _waits(remediation: Remediation, found: Canary, step: int, config: SidecarCo
     what = f"the canary of {remediation} follows {objects}"
     long = f"for {write_duration(stays)} (canary.stays)"
     if until is None:
-        what += f": the finding is not gone yet, and then has to stay gone {long}"
+        what += f": the finding isn't resolved yet, and must then stay resolved {long}"
     else:
-        what += f" until {moment(until)}: the finding has to stay gone {long}"
+        what += f" until {moment(until)}: the finding must stay resolved {long}"
     return f"{what}; step {step} of {len(STEPS)} is {size}", until

@@ -91,23 +91,23 @@ def _shown(moment: float, zone: ZoneInfo) -> datetime:
 
 def clocks_agree(_: Ask, situation: Situation, __: SidecarConfig) -> str | None:
     """Ages are counted from times of the API server to our own, and windows and approvals end by ours alone."""
-    skew, most = situation.skew, f"at most {MOST_SKEW:g} s are allowed"
+    skew, most = situation.skew, f"and the limit is {MOST_SKEW:g} s"
     if skew is None:
         return (
-            "how far our clock is from the API server's is not known: no response of it has had a date within "
-            "5 minutes; look whether it answers, and whether a proxy in between takes header Date away"
+            "the sidecar can't compare its clock with the API server's: no response had a date within 5 minutes. "
+            "Check that the API server responds and that no proxy removes header Date"
         )
     if skew.agree:
         return None
     if not abs(skew.ahead) <= MOST_SKEW:
         where = "ahead of" if skew.ahead > 0 else "behind"
         return (
-            f"the clock of {skew.host} is {abs(skew.ahead):.0f} s {where} the API server's, {most}; see which of them "
-            "is wrong (`chronyc tracking` on both nodes), and let NTP set it"
+            f"the clock of {skew.host} is {abs(skew.ahead):.0f} s {where} the API server's, {most}. Find the wrong "
+            "one (`chronyc tracking` on both nodes) and correct it by NTP"
         )
     return (
-        f"the clocks of the API servers are {skew.spread:.0f} s apart, {most}; see which is wrong "
-        "(`chronyc tracking` on the nodes of the control plane), and let NTP set it"
+        f"the clocks of the API servers are {skew.spread:.0f} s apart, {most}. Find the wrong one "
+        "(`chronyc tracking` on the nodes of the control plane) and correct it by NTP"
     )
 
 
@@ -115,7 +115,7 @@ def window_open(_: Ask, situation: Situation, config: SidecarConfig) -> tuple[st
     until = closed_until(config.windows, situation.now)
     if until is None:
         return None
-    return f"no maintenance window is open; the next one opens at {moment(until)} (windows)", until
+    return f"no maintenance window is open. The next opens at {moment(until)} (windows)", until
 
 
 def no_blackout(_: Ask, situation: Situation, config: SidecarConfig) -> tuple[str, float | None] | None:
@@ -123,7 +123,7 @@ def no_blackout(_: Ask, situation: Situation, config: SidecarConfig) -> tuple[st
     if found is None:
         return None
     blackout, until = found
-    return f"a blackout is on until {moment(until)}: {quoted(blackout.reason)} (blackouts)", until
+    return f"a blackout is active until {moment(until)}: {quoted(blackout.reason)} (blackouts)", until
 
 
 def old_enough(ask: Ask, situation: Situation, config: SidecarConfig) -> tuple[str, float | None] | None:
@@ -131,16 +131,16 @@ def old_enough(ask: Ask, situation: Situation, config: SidecarConfig) -> tuple[s
     if not least:
         return None
     if ask.since is None:
-        return f"how long the finding has been open is not known; it must be {write_duration(least)}", None
+        return f"the age of the finding is unknown, and it must be at least {write_duration(least)}", None
     until = ask.since + least.total_seconds()
     if situation.now >= until:
         return None
     age = write_duration(timedelta(seconds=max(0, int(situation.now - ask.since))))
-    return f"the finding is {age} old; something is written from {write_duration(least)} on (minAge)", until
+    return f"the finding is {age} old. The sidecar writes from an age of {write_duration(least)} (minAge)", until
 
 
 def not_silenced(ask: Ask, situation: Situation, _: SidecarConfig) -> str | None:
     found = situation.silenced(ask)
     if found is None:
-        return "Alertmanager could not be asked for silences; one may be there for this"
-    return f"Alertmanager has a silence for this: {found}; it can be expired there" if found else None
+        return "Alertmanager couldn't be asked for silences: one might match"
+    return f"a silence in Alertmanager matches: {found}. Expire it there to continue" if found else None

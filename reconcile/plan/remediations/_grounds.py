@@ -55,8 +55,8 @@ def ending(scene: Scene, ref: Ref, whole: Mapping[str, Any]) -> Refused | None:
 
 @guard(
     {
-        "no_snapshot_or_restore": "no snapshot, restore, clone or backup of the VM is in progress, by these objects "
-        "and by the VM's status, and no Restore or Backup of Velero that includes the namespace"
+        "no_snapshot_or_restore": "no snapshot, restore, clone or backup of the VM is in progress, according to "
+        "these objects and the VM's status; no Restore or Backup of Velero includes the namespace"
     },
     reads=(
         VirtualMachine.KIND,
@@ -90,7 +90,7 @@ def under_way(
     for saved in velero:
         if saved.active and saved.namespaces.reach(namespace):
             return Refused(
-                "no_snapshot_or_restore", f"Velero's {saved.ref} includes namespace {namespace}, and is not over"
+                "no_snapshot_or_restore", f"Velero's {saved.ref} includes namespace {namespace}, and isn't finished"
             )
     return None
 
@@ -140,7 +140,7 @@ def controller(whole: Mapping[str, Any]) -> str:
 _NOT_KEPT = frozenset(("containerDisk", "emptyDisk", "ephemeral"))  # volumes that are made anew at each start
 
 
-@guard({"same_vm": "its VM is there, with the UID that the VMI names"}, reads=(VirtualMachine.KIND,))
+@guard({"same_vm": "its VM exists with the UID that the VMI names"}, reads=(VirtualMachine.KIND,))
 def owning_vm(vmi: VirtualMachineInstance, scene: Scene) -> Mapping[str, Any] | Refused:
     """The VM that owns a VMI, which has the same name; whole, and not being deleted."""
     vm = scene.whole(VirtualMachine.KIND, vmi.namespace, vmi.name)

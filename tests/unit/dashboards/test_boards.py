@@ -38,7 +38,7 @@ GRAFANA, CONSOLE, PERSES = (
 # What KubeVirt's own components, not the steward, serve.
 KUBEVIRTS = {"kubevirt_vmi_info", "kubevirt_vmi_migration_succeeded", "kubevirt_vmi_migration_failed"}
 PROCESSES = {"process_cpu_seconds_total", "process_resident_memory_bytes", "process_start_time_seconds"}
-TRUST = {"Can this be trusted?", "Does it work?"}
+TRUST = {"Completeness of the data", "State of the sidecar"}
 VARIABLE = re.compile(r"\$\{?([a-z]\w*)")
 Json = dict[str, Any]
 

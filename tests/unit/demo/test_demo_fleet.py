@@ -255,7 +255,7 @@ def test_an_instancetype_that_is_deleted_breaks_the_vms_without_a_copy_and_no_ot
 
     steps_by_text = [(sentence, happen) for happen, sentence in steps(server, NOW, 1)]
     deleted, created, copied = [
-        happen for text, happen in steps_by_text if "signalling" in text or "get copies" in text
+        happen for text, happen in steps_by_text if "signalling" in text or "get ControllerRevisions" in text
     ]
     deleted()
     assert of("ObjectMissing") == {"smsc-3", "smsc-4"}

@@ -75,10 +75,10 @@ async def test_a_repair_is_approved_and_stays_and_another_is_taken_back(capsys: 
 
     assert "steward reconcile plan --kubeconfig" in text
     stays, back = re.findall(r"\$ steward reconcile approve (\w+) ", text)
-    assert f"Finding {stays} is gone." in text
-    assert f"Finding {back} is back; VirtualMachine telecom/billing-gw is paused" in text
+    assert f"Finding {stays} is resolved." in text
+    assert f"Finding {back} is open again. VirtualMachine telecom/billing-gw is paused" in text
     assert re.search(r"Event: Repaired VirtualMachine payments-db: restash_missing_revision: ", text)
-    resume = r"to resume it: steward reconcile resume --kubeconfig \S+/kubeconfig VirtualMachine telecom/billing-gw"
+    resume = r"To resume: steward reconcile resume --kubeconfig \S+/kubeconfig VirtualMachine telecom/billing-gw"
     assert re.search(resume, text)  # of this cluster, whichever kubectl would ask
     assert stays not in once.repairs
     assert any(each for each in once.repairs.values())

@@ -1,4 +1,8 @@
-"""Whatever users read uses the words of docs/glossary.md: the docs, rules, runbooks, pages, and every message."""
+"""Whatever users read uses the preferred words of docs/glossary.md: the docs, rules, runbooks, pages and messages.
+
+Words that users search for are in the last column of the glossary, and are not refused for that: only those are refused
+that name another thing here, or nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from reconcile.plan.requests import NOT_APPROVED, NOT_PLANNED
 from tests.all_of import each_of
 from tests.shared import REPO
 
 TOP = REPO
 GLOSSARY = TOP / "docs" / "glossary.md"
 
-# What is refused, and the word of the glossary that says it.
+# Words of other things, and the preferred word of the glossary.
 REFUSED = {
     r"machines?": "VM, VMI",
     r"judg(?:e[sd]?|ing|e?ments?)": "evaluate",
@@ -30,6 +35,16 @@ REFUSED = {
     r"gets?\s+on": "progress",
     r"becom(?:es?|ing)\s+of": "outcome",
 }
+# Of messages of the code alone, which have the preferred word throughout.
+PREFERRED = {
+    r"(?:take|takes|taking|taken|took)\s+back": "undo",
+    r"asked\s+to\s+leave": "evacuation request",
+    r"nobody|somebody|anybody|whoever": "",  # a component or a role
+    r"mend(?:s|ed|ing)?": "",
+    r"for\s+ever|any\s+more|all\s+the\s+same": "",
+    r"cannot(?! migrate VMI)": "",  # which is what KubeVirt says
+    r"may": "",  # can, might, or has permission to
+}
 # Names and idioms of others, in which these words mean something else.
 ALLOWED = (
     r"Cluster API's Machines?|state machines?|machine types?|virtual machines?",
@@ -44,6 +59,8 @@ ALLOWED = (
     r'budgets(?="?[.:`])',  # keys of the sidecar's configuration
     r"service accounts?|into account",
 )
+# What policies in clusters say, which the sidecar looks for.
+PUBLISHED = (NOT_PLANNED, NOT_APPROVED)
 # Codes of notes that no reader has.
 CODES = r"\b[A-F]-\d{2}[a-z]?\b|(?<![\w./-])[A-F]\.\d{1,2}\b|\bE\d{2}\b|\bverified \d"
 
@@ -53,6 +70,26 @@ _ALLOWED = re.compile("|".join(ALLOWED), re.IGNORECASE)
 _NO_TEXT = (".png", ".webp", ".pyc")
 _PROSE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "*/README.md", "docs/**/*.*", "rules/**/*.*", "deploy/**/*.*")
 _CODE_FOLDERS = ("exporter", "reconcile", "release", "bench")
+_PREFERRED = re.compile(rf"(?<![\w.-])(?:{'|'.join(PREFERRED)})(?![\w-])", re.IGNORECASE)
+_SETTLED = (
+    "reconcile",
+    "demo/fleet",
+    "dashboards/generator",
+    *(
+        f"exporter/{each}"
+        for each in (
+            "config",
+            "counts",
+            "engine",
+            "kube",
+            "metrics",
+            "serve/access",
+            "serve/server",
+            "sidecar",
+            "store",
+        )
+    ),
+)
 _TEXT = (".py", ".yaml", ".html", ".md")
 
 
@@ -73,7 +110,7 @@ def texts() -> Iterator[tuple[Path, int, str]]:
 
 
 def read(path: Path) -> str:
-    """A file of prose. Of the glossary without the last column, which has the words not to be written."""
+    """A file of prose. Of the glossary without the last column, which has the words that users search for."""
     text = path.read_text(encoding="utf-8")
     return re.sub(r"^(\|.*\|)[^|\n]*\|$", r"\1", text, flags=re.MULTILINE) if path == GLOSSARY else text
 
@@ -92,6 +129,13 @@ def literals(source: str) -> Iterator[tuple[int, str]]:
             continue
         if " " in text.strip():
             yield node.lineno, text
+
+
+def messages(source: str) -> Iterator[tuple[int, str]]:
+    """The strings of a module as `literals` gives them, without docstrings."""
+    tree = ast.parse(source)
+    lines = {node.value.lineno for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    yield from ((line, text) for line, text in literals(source) if line not in lines)
 
 
 def refused(text: str) -> Iterator[tuple[int, str]]:
@@ -116,6 +160,17 @@ def test_every_text_uses_the_words_of_the_glossary() -> None:
     assert not wrong, f"{len(wrong)} words that docs/glossary.md refuses:\n" + "\n".join(wrong)
 
 
+def test_messages_of_the_code_have_the_preferred_words() -> None:
+    wrong = [
+        f"{path.relative_to(TOP)}:{line}: {found[0]}"
+        for folder in _SETTLED
+        for path in sorted((TOP / folder).rglob("*.py"))
+        for line, text in messages(path.read_text(encoding="utf-8"))
+        if (found := _PREFERRED.search(text)) and text not in PUBLISHED
+    ]
+    assert not wrong, f"{len(wrong)} words with a preferred one:\n" + "\n".join(wrong)
+
+
 def test_no_code_cites_notes_that_readers_lack() -> None:
     """Comments too, where a code such as that of a table of notes says nothing."""
     files = [path for folder in (*_CODE_FOLDERS, "tests") for path in (TOP / folder).rglob("*") if path.suffix in _TEXT]
@@ -129,8 +184,8 @@ def test_no_code_cites_notes_that_readers_lack() -> None:
     assert not cited, f"{len(cited)} codes of notes:\n" + "\n".join(cited)
 
 
-@each_of(("pattern", "instead"), REFUSED.items())
-def test_the_glossary_has_each_refused_word_and_what_to_write(pattern: str, instead: str) -> None:
+@each_of(("pattern", "instead"), [*REFUSED.items(), *((each, word) for each, word in PREFERRED.items() if word)])
+def test_the_glossary_has_the_preferred_word_and_finds_it_by_the_other(pattern: str, instead: str) -> None:
     rows = [row.strip("|").split("|") for row in GLOSSARY.read_text(encoding="utf-8").splitlines() if row[:1] == "|"]
     for word in instead.split(", "):
         assert any(word in row[0] and re.search(pattern, row[-1]) for row in rows), word

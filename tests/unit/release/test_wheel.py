@@ -163,7 +163,7 @@ def test_the_wheel_shows_the_demo(steward: Path, tmp_path: Path) -> None:
     said = tmp_path / "said"
     with said.open("w") as out, subprocess.Popen(command, cwd=steward.parent, env=environment, stdout=out) as process:
         try:
-            wait_until(lambda: "\nPage: http://127.0.0.1:" in said.read_text(), 60, "the demo says where its page is")
+            wait_until(lambda: "\nWeb UI: http://127.0.0.1:" in said.read_text(), 60, "the demo says where its page is")
         finally:
             process.terminate()
         assert process.wait(30) == 0

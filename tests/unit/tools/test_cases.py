@@ -23,7 +23,7 @@ FINE = "fine:\n  given: [{kind: Pod, name: a}]\n  finds: []\n"
         ("bad:\n  given: []\n  finds: [{reason: A, message: b}]\n", 4, "row 1, what is compared with nothing: message"),
         ("bad:\n  given: []\n  finds: [A]\n", 4, "row 1, what is compared with nothing: 'A'"),
         ("bad: []\n", 4, "case bad is no mapping"),
-        ("bad: [\n", 5, "this is no YAML"),
+        ("bad: [\n", 5, "this is not YAML"),
     ],
 )
 def test_a_file_of_a_wrong_form_says_which_line(tmp_path: Path, text: str, line: int, why: str) -> None:

@@ -36,11 +36,11 @@ _PERMISSIONS = tuple(
     leaving,
     under_way,
     {
-        "supported": "KubeVirt is of a version that is known to serve evacuate/cancel, which is v1.7 or later",
-        "not_external": "the VMI's strategy is not External: there the request is for another controller",
+        "supported": "the version of KubeVirt is known to serve evacuate/cancel (v1.7 or later)",
+        "not_external": "the VMI's strategy is not External, with which another controller uses the request",
         "no_migration": "no migration of the VMI is unfinished",
         "node_exists": "the node that the request names exists, since KubeVirt looks it up",
-        "not_being_drained": "nothing suggests that a drain waits for the VMI to leave the node that it is on",
+        "not_being_drained": "no sign shows that a drain waits for the VMI to leave its node",
         "no_drain_taint": "the node that the request names does not have KubeVirt's drain taint",
     },
 )
@@ -54,7 +54,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     return REMEDIATION.planned(
         finding,
         Call(target=finding.subject, action=Action.CANCEL_EVACUATION, body={"evacuationNodeName": named}),
-        effect=f"The request to leave {named} goes, if it still names that node; {_then(own)}.",
+        effect=f"The evacuation request for {named} is cancelled, if the VMI still has it; {_then(own)}.",
         undo=_undo(own),
     )
 
@@ -65,8 +65,8 @@ def _refused(own: VMIContext, scene: Scene) -> Refused | None:
     if kubevirt is None or kubevirt.release < _SERVED:
         return Refused(
             "supported",
-            f"KubeVirt {version or 'of unknown version'} is not known to serve evacuate/cancel, as v1.7.0 does;"
-            " migrate the VMI instead",
+            f"KubeVirt {version or 'of unknown version'} isn't known to serve evacuate/cancel, which v1.7.0 serves. "
+            "Migrate the VMI instead",
         )
     if own.strategy == "External":
         who = f"KubevirtMachine {vmi.handler}" if vmi.handler else vmi.owner or "the controller that manages it"
@@ -76,12 +76,15 @@ def _refused(own: VMIContext, scene: Scene) -> Refused | None:
     named = scene.named(Node, "", vmi.evacuation)
     if named is None:
         return Refused(
-            "node_exists", f"node {vmi.evacuation} does not exist, and KubeVirt looks it up; migrate the VMI instead"
+            "node_exists",
+            f"node {vmi.evacuation} doesn't exist, so KubeVirt can't cancel the request. Migrate the VMI instead",
         )
     if vmi.evacuation == vmi.node and (why := _drain(own)):
-        return Refused("not_being_drained", f"{vmi.ref} is on node {vmi.node}, {why}: a drain may wait for it to leave")
+        return Refused(
+            "not_being_drained", f"{vmi.ref} is on node {vmi.node}, {why}: a drain might wait for it to leave"
+        )
     if taint := kubevirt_taint(named, kubevirt):
-        return Refused("no_drain_taint", f"node {named.name} has taint {taint}, and KubeVirt cancels nothing there")
+        return Refused("no_drain_taint", f"node {named.name} has taint {taint}, with which KubeVirt cancels no request")
     return None
 
 
@@ -100,27 +103,27 @@ def _then(own: VMIContext) -> str:
     if own.verdict.answer is EvictionAnswer.MIGRATES:
         return f"KubeVirt migrates it only once its pod is evicted from {own.vmi.node} again"
     if own.verdict.answer in (EvictionAnswer.NOT_MIGRATABLE, EvictionAnswer.NOT_EVALUATED):
-        return "evictions of its pod are refused as before, since it can't be migrated"
+        return "KubeVirt still rejects evictions of its pod, because it can't be migrated"
     return "an eviction of its pod shuts the guest down, as before"
 
 
 def _undo(own: VMIContext) -> str:
     vmi = own.vmi
     if own.verdict.answer is EvictionAnswer.MIGRATES and vmi.evacuation == vmi.node:
-        return f"an eviction of its pod requests again that it leaves {vmi.node}"
+        return f"an eviction of its pod makes the evacuation request again for {vmi.node}"
     if vmi.evacuation == vmi.node:
-        return "none: no eviction of its pod makes a request, since KubeVirt would not migrate it"
+        return "none: no eviction of its pod makes a request, because KubeVirt would not migrate it"
     return f"none: only an eviction on {vmi.evacuation} makes that request, and the VMI is not there"
 
 
 REMEDIATION = Remediation(
     id="cancel_stale_evacuation",
-    title="Cancel an evacuation request that nobody carries out",
+    title="Cancel a leftover evacuation request",
     answers={"evictions": ("StaleEvacuationRequest", "RequestOnSchedulableNode", "RequestWithUnmanagedStrategy")},
     writes=_PERMISSIONS,
     plan=_plan,
     risk=Risk.NONE,
-    undo="an eviction of its pod on the same node makes the request anew, where KubeVirt migrates it; otherwise none",
+    undo="an eviction of its pod on the same node makes the request again, if KubeVirt migrates it; otherwise none",
 )
 
 

@@ -6,7 +6,7 @@ the VMI owns it, and it selects the pods that have the VMI's UID in a label
 ended, and no pod has its UID: then it protects nothing. The owner may be lost, as in a backup. A PDB of a user is never
 deleted.
 
-Undo: create the PDB again, as the ledger keeps it; it protects nothing then either.
+Undo: create the PDB again from the ledger; it protects nothing then either.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _AGE = 3600.0  # seconds: what is younger may be of a restore that still brings 
 @guard(
     ending,
     {
-        "made_by_kubevirt": "name, owner and selector are those that KubeVirt gives",
+        "made_by_kubevirt": "name, owner and selector are as KubeVirt sets them",
         "vmi_is_gone": "the VMI that it was made for does not exist, or has ended",
         "selects_no_pod": "no pod that has not ended has the UID of that VMI",
         "an_hour_old": "it is older than an hour",
@@ -54,7 +54,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     return REMEDIATION.planned(
         finding,
         Delete(target=ref),
-        effect="The PDB is gone. It selects no pod, so that no eviction is answered in another way.",
+        effect="The PDB is deleted. It selects no pod, so evictions are not affected.",
         risk=Risk.NONE,
     )
 
@@ -76,7 +76,7 @@ def _made_for(pdb: PodDisruptionBudget, whole: Mapping[str, Any]) -> set[str]:
 
 def _of_a_user(pdb: PodDisruptionBudget, whole: Mapping[str, Any]) -> Refused | None:
     if not pdb.name.startswith(_NAMES):
-        return Refused("made_by_kubevirt", f"{pdb.ref} has no name that KubeVirt gives")
+        return Refused("made_by_kubevirt", f"{pdb.ref} doesn't have a name that KubeVirt gives")
     for owner in _owners(whole):
         group = str(owner.get("apiVersion")).partition("/")[0]
         if owner.get("kind") != "VirtualMachineInstance" or group != "kubevirt.io":
@@ -92,7 +92,7 @@ def _needed(scene: Scene, pdb: PodDisruptionBudget, uids: set[str]) -> Refused |
             return Refused("vmi_is_gone", f"{vmi.ref}, for which {pdb.ref} was made, has not ended")
     for each in scene.within(Pod, pdb.namespace):
         if each.vmi_uid in uids:
-            return Refused("selects_no_pod", f"{each.ref} has not ended, and is one that {pdb.ref} may select")
+            return Refused("selects_no_pod", f"{each.ref} has not ended, and {pdb.ref} might select it")
     if pdb.created is None or scene.now - pdb.created <= _AGE:
         return Refused("an_hour_old", f"{pdb.ref} is not older than an hour")
     return None
@@ -107,7 +107,7 @@ REMEDIATION = Remediation(
     writes=(Write("policy", "poddisruptionbudgets", ("delete",), (Deleted(_MADE_BY_KUBEVIRT),)),),
     plan=_plan,
     risk=Risk.NONE,
-    undo="create the PDB again, as the ledger keeps it",
+    undo="create the PDB again from the ledger",
     note="It never deletes a PDB of a user.",
 )
 

@@ -40,7 +40,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     return REMEDIATION.planned(
         finding,
         Patch(target=finding.subject, ops=()),
-        effect="Nothing is written: the controller that manages the VMI has to move it or end it.",
+        effect="Nothing is written. The controller that manages the VMI must move or stop it.",
         proposal=Proposal(owner=_owner(vmi), where=_where(vmi, manager)),
     )
 
@@ -64,8 +64,8 @@ def _where(vmi: VirtualMachineInstance, manager: KubevirtMachine | None) -> str:
         )
     late = f", which wanted to end the VMI at {text(manager.deadline)}" if manager.deadline is not None else ""
     return (
-        f"Read the conditions of KubevirtMachine {vmi.handler} and the log of its controller{late}; PDBs in the cluster"
-        " whose node the VMI is may hold it up."
+        f"Read the conditions of KubevirtMachine {vmi.handler} and the log of its controller{late}. PDBs in the cluster"
+        " of which the VMI is a node might block it."
     )
 
 

@@ -28,7 +28,7 @@ from ...plan import Patch, Plan, Proposal, Refused, Risk
 from ...remediation import Remediation, Scene
 from .._grounds import ending, table, tables
 
-_LOST = "what a guest that runs in the pod has in memory, and on disks that no PVC holds"
+_LOST = "memory of a guest that runs in the pod, and its disks without a PVC"
 
 
 @guard(
@@ -45,14 +45,14 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         return refused
     for migration in scene.within(VirtualMachineInstanceMigration, ref.namespace):
         if migration.vmi == pod.domain and not migration.finished:
-            return Refused("no_migration", f"{migration.ref} is not finished: the pod may be of it")
+            return Refused("no_migration", f"{migration.ref} is not finished: the pod might belong to it")
     node = scene.named(Node, "", pod.node)
     if node is None or not node.ready:
-        return Refused("node_ready", f"node {pod.node} is not Ready: what runs on it is not known, nor can it be ended")
+        return Refused("node_ready", f"node {pod.node} isn't Ready: its guests are unknown and can't be stopped")
     return REMEDIATION.planned(
         finding,
         Patch(target=ref, ops=()),
-        effect="Nothing is written: somebody has to look whether a guest runs in the pod, and to delete it by its UID.",
+        effect="Nothing is written. Check whether a guest runs in the pod before you delete the pod by its UID.",
         loses=(_LOST,),
         proposal=Proposal(owner=_owner(pod, whole), where=_where(scene, pod, whole), patch=_options(pod)),
     )
@@ -62,7 +62,7 @@ def _owner(pod: Pod, whole: Mapping[str, Any]) -> str:
     """Why nobody ends it."""
     owners = tables(table(whole.get("metadata")).get("ownerReferences"))
     if not owners:
-        return f"nobody: {pod.ref} has no owner, and VMI {pod.domain} that it was made for is gone"
+        return f"none: {pod.ref} has no owner, and its VMI {pod.domain} no longer exists"
     kind, name, uid = (owners[0].get(each) for each in ("kind", "name", "uid"))
     return f"garbage collection, which has not deleted {pod.ref} although {kind} {name} with UID {uid} is gone"
 
@@ -72,7 +72,7 @@ def _where(scene: Scene, pod: Pod, whole: Mapping[str, Any]) -> str:
     claims = [str(name) for each in volumes if (name := table(each.get("persistentVolumeClaim")).get("claimName"))]
     disks = f" It holds PVC {', '.join(claims)}, which a second guest would write to." if claims else ""
     vm = scene.named(VirtualMachine, pod.namespace, pod.domain)
-    starts = f" Nobody may start {vm.ref} before, whose run strategy is {vm.run_strategy}." if vm is not None else ""
+    starts = f" Do not start {vm.ref} (run strategy {vm.run_strategy}) before that." if vm is not None else ""
     return (
         f"Ask virsh list --all in container compute of {pod.ref} on node {pod.node}, shut a guest down from inside, "
         f"then delete the pod by its UID, {pod.uid}.{starts}{disks}"
@@ -85,7 +85,7 @@ def _options(pod: Pod) -> str:
 
 REMEDIATION = Remediation(
     id="handle_orphan_launcher",
-    title="Say what a launcher pod without a VMI holds before somebody deletes it",
+    title="Show what a launcher pod without a VMI holds before its deletion",
     answers={"evictions": ("OrphanLauncherPod",)},
     plan=_plan,
     risk=Risk.DOWNTIME,

@@ -41,12 +41,12 @@ _LONGEST_NAME = 63  # KubeVirt's migration webhook puts the VMI's name into a la
         "not_external": "the VMI's strategy is not External: its controller decides where it goes",
         "running": "the VMI is Running",
         "migratable": "its condition LiveMigratable is True",
-        "name_fits": "its name fits into the label of a migration, which takes 63 characters",
-        "node_ready": "the node that it is on is Ready, and virt-handler there gives signs",
+        "name_fits": "its name fits into the label of a migration (63 characters)",
+        "node_ready": "its node is Ready, and virt-handler there sends heartbeats",
         "no_migration": "no migration of the VMI is unfinished",
-        "one_pod": "it has one pod that has not ended: KubeVirt would wait for the others",
-        "last_attempt": "its last migration that ended is none of ours that failed",
-        "below_limits": "KubeVirt's limits of migrations at once, in the cluster and from its node, are not reached",
+        "one_pod": "it has only one unfinished pod: KubeVirt would wait for others",
+        "last_attempt": "its last finished migration isn't a failed one of the steward",
+        "below_limits": "KubeVirt's limits of parallel migrations, in the cluster and from its node, are not reached",
     },
     owning_vm,
 )
@@ -58,7 +58,9 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         return refused
     vmi = own.vmi
     target = Ref("VirtualMachineInstanceMigration", vmi.namespace, _name(own))
-    cleared = f"; when it has succeeded, the request to leave {vmi.evacuation} is cleared" if vmi.evacuation else ""
+    cleared = (
+        f"; after its success, KubeVirt clears the evacuation request for {vmi.evacuation}" if vmi.evacuation else ""
+    )
     return REMEDIATION.planned(
         finding,
         Create(target=target, manifest=_manifest(target, vmi.name), of=finding.subject),
@@ -99,7 +101,9 @@ def _untimely(own: VMIContext) -> Refused | None:
     last = _last_ended(own)
     if last is not None and last.name.startswith(_PREFIX) and last.phase == "Failed":
         why = last.failure or "no reason given"
-        return Refused("last_attempt", f"{last.ref}, which we made, failed: {why}; delete it once the cause is gone")
+        return Refused(
+            "last_attempt", f"{last.ref}, which the steward created, failed: {why}; delete it once the cause is fixed"
+        )
     if limits is not None and own.node.full:
         return Refused(
             "below_limits",
@@ -144,7 +148,7 @@ _MIGRATION = Like(
 )
 REMEDIATION = Remediation(
     id="migrate_marked_vmi",
-    title="Migrate a VMI whose evacuation request nobody carries out",
+    title="Migrate a VMI whose evacuation request is not carried out",
     answers={"evictions": ("StaleEvacuationRequest", "RequestOnSchedulableNode", "NotStarted")},
     writes=(Write("kubevirt.io", "virtualmachineinstancemigrations", ("create",), (Created(_MIGRATION),)),),
     plan=_plan,
@@ -163,7 +167,7 @@ _POST_COPY = "PostCopy"  # status.migrationState.mode of a VMI
         "not_being_deleted": "the migration is not being deleted",
         "unfinished": "the migration has not ended",
         "vmi_is_there": "the VMI has the UID that it had",
-        "can_be_aborted": "the VMI does not migrate by post-copy",
+        "can_be_aborted": "the VMI isn't migrating by post-copy",
     },
     reads=(VirtualMachineInstanceMigration.KIND, VirtualMachineInstance.KIND),
 )
@@ -175,7 +179,7 @@ def _weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
     if migration.deleting is not None:
         return Refused("not_being_deleted", f"{migration.ref} is being deleted already")
     if migration.finished:
-        why = f"{migration.ref} has ended, as {migration.phase}: its deletion takes nothing back; migrate the VMI again"
+        why = f"{migration.ref} has ended, as {migration.phase}: deleting it undoes nothing. Migrate the VMI again"
         return Refused("unfinished", why)
     whole = scene.of(subject)
     if whole is None:
@@ -186,7 +190,7 @@ def _weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
         return Refused("can_be_aborted", why)
     vmi = scene.named(VirtualMachineInstance, subject.namespace, subject.name)
     node = vmi.node if vmi is not None and vmi.node else "its node"
-    request = f" The request to leave {vmi.evacuation} stays." if vmi is not None and vmi.evacuation else ""
+    request = f" The evacuation request for {vmi.evacuation} remains." if vmi is not None and vmi.evacuation else ""
     return UndoEffect(effect=f"KubeVirt aborts the migration, and {subject} stays on {node}.{request}")
 
 

@@ -36,7 +36,7 @@ from ._leaving import leaving
 #
 # What is deleted, and when KubeVirt ends a migration by that, is as in `domain/drains/departure/hanging.py`.
 
-_ADMIN, _NODES, _OWNER = "whoever administers KubeVirt", "whoever administers the nodes", "the owner of the VM"
+_ADMIN, _NODES, _OWNER = "the KubeVirt administrator", "the node administrator", "the owner of the VM"
 _NOT_HANDED_OVER = ("Pending", "Scheduling", "Scheduled")
 _CANCEL = "kubectl delete virtualmachineinstancemigrations.kubevirt.io -n NAMESPACE MIGRATION"
 _EDIT_VM = "kubectl edit virtualmachines.kubevirt.io -n NAMESPACE NAME"
@@ -76,7 +76,7 @@ def next_step(own: VMIContext, finding: Finding, scene: Scene) -> Proposal:
     """Whose turn it is, what to do, and the one command; where nothing is known for the case, what the finding says."""
     step = _STEPS.get(finding.reason)
     made = step(_Case(own, finding, scene)) if step is not None else None
-    owner = _OWNER if finding.does else "whoever administers the cluster"
+    owner = _OWNER if finding.does else "a cluster administrator"
     return made or Proposal(owner=owner, where=finding.next, patch="".join(finding.commands[:1]))
 
 
@@ -137,7 +137,7 @@ def _cordoned(case: _Case) -> Proposal | None:
     plain = sorted(each.name for each in others if each.unschedulable and each.ready and not each.drained_by)
     if not plain:
         return None
-    where = f"Uncordon a node that may take it, once its maintenance is over; only cordoned: {named(plain)}."
+    where = f"Uncordon a node that can run the VM, once its maintenance is over. Only cordoned: {named(plain)}."
     return Proposal(owner=_NODES, where=where, patch=case.command("kubectl uncordon NODE", NODE=plain[0]))
 
 
@@ -200,14 +200,14 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     return REMEDIATION.planned(
         finding,
         Patch(target=finding.subject, ops=()),
-        effect="Nothing is written: it is for the one who is named to decide.",
+        effect="Nothing is written. The named owner decides.",
         proposal=next_step(own, finding, scene),
     )
 
 
 REMEDIATION = Remediation(
     id="propose_next_step",
-    title="Propose the next step for a VMI whose migrations do not get it off its node",
+    title="Propose the next step for a VMI that can't leave its node",
     answers={"evictions": _REASONS, "migrations": _REASONS},
     plan=_plan,
     proposes_only=True,

@@ -52,11 +52,11 @@ _SINCE = (1, 2)  # KubeVirt's release that does so by the run strategy in the VM
     unresolved,
     {
         "no_controller": "no VirtualMachinePool or other controller owns the VM",
-        "strategy_kept": "by managedFields the run strategy is still what the stop set, and nobody else has set it",
-        "no_request": "the VM has no request to start or stop that is not done yet",
+        "strategy_kept": "by managedFields, the run strategy is as the stop set it, and no other client has set it",
+        "no_request": "the VM has no pending request to start or stop",
         "no_pod_left": "no launcher pod of the VM is left",
-        "starts": "KubeVirt starts the VM by the run strategy that it had",
-        "stopped_since": "with Manual: the VM says since when it has been stopped",
+        "starts": "KubeVirt starts the VM with its earlier run strategy",
+        "stopped_since": "with Manual: the VM has the time of its stop",
     },
     reads=(VirtualMachine.KIND, Pod.KIND, KubeVirt.KIND),
     indexes=(VM,),
@@ -89,7 +89,7 @@ def _owned(vm: VirtualMachine, whole: Mapping[str, Any], stop: DrainStop) -> Ref
     if owner := controller(whole):
         return Refused("no_controller", f"{vm.ref} belongs to {owner}, which decides whether it runs")
     if vm.set_by != (stop.by,):
-        who = ", ".join(vm.set_by) or "nobody knows who"
+        who = ", ".join(vm.set_by) or "an unknown client"
         return Refused(
             "strategy_kept", f"by its managedFields {who} set the run strategy of {vm.ref}, not {stop.by} alone"
         )
@@ -98,7 +98,7 @@ def _owned(vm: VirtualMachine, whole: Mapping[str, Any], stop: DrainStop) -> Ref
 
 def _busy(vm: VirtualMachine, whole: Mapping[str, Any], scene: Scene) -> Refused | None:
     if table(whole.get("status")).get("stateChangeRequests"):
-        return Refused("no_request", f"VM {vm.name} has a request to start or stop that is not done yet")
+        return Refused("no_request", f"VM {vm.name} has a pending request to start or stop")
     of_vm = (each for each in scene.sharing(VM, vm_key(vm.namespace, vm.name)) if isinstance(each, Pod))
     left = sorted(each.name for each in of_vm if each.role is DrainRole.LAUNCHER)
     return Refused("no_pod_left", f"launcher pod {left[0]} of VM {vm.name} has not ended") if left else None
@@ -108,11 +108,11 @@ def _unstartable(vm: VirtualMachine, stop: DrainStop, kubevirt: KubeVirt) -> Ref
     if vm.invalid:
         return Refused("starts", f"KubeVirt does not start VM {vm.name}: {vm.invalid}")
     if stop.run_strategy not in ("Always", "Manual", *_BY_ITSELF):
-        return Refused("starts", f"run strategy {stop.run_strategy}, which VM {vm.name} had, is none that starts a VM")
+        return Refused("starts", f"the earlier run strategy {stop.run_strategy} of VM {vm.name} doesn't start a VM")
     if stop.run_strategy in _BY_ITSELF and kubevirt.release < _SINCE:
         version = kubevirt.upstream or "of unknown version"
         return Refused(
-            "starts", f"KubeVirt {version} may not start a VM whose run strategy becomes {stop.run_strategy}"
+            "starts", f"KubeVirt {version} might not start a VM whose run strategy becomes {stop.run_strategy}"
         )
     return None
 

@@ -71,7 +71,7 @@ _STOPPED = ("Always", "Once", "Manual", "RerunOnFailure")  # run strategies with
         "node_ready": "the node is Ready: a VM that is stopped on a lost one does not start on another",
         "no_migration": "no migration of the VMI is unfinished",
         "stops": "its run strategy is Always, Once, Manual or RerunOnFailure",
-        "no_request": "the VM has no request to start or stop that is not done yet",
+        "no_request": "the VM has no pending request to start or stop",
     },
     lost_disks,
 )
@@ -112,7 +112,7 @@ def _unwanted(own: VMIContext, vm: Mapping[str, Any]) -> Refused | None:
             "not_managed", f"{vmi.ref} is a node of another cluster, managed by KubevirtMachine {vmi.handler}"
         )
     if not own.node.proven and not own.node.cordoned:
-        return Refused("node_drained", f"node {vmi.node} is not cordoned, and has no taint of a drain that goes on")
+        return Refused("node_drained", f"node {vmi.node} isn't cordoned and has no taint of a current drain")
     if own.node.node is not None and not own.node.node.ready:
         return Refused("node_ready", ails(own))
     if (running := unfinished(own)) or vmi.migrating:
@@ -126,7 +126,7 @@ def _stays(vm: VirtualMachine, whole: Mapping[str, Any]) -> Refused | None:
         why = vm.invalid or f"its run strategy is {vm.run_strategy or 'missing'}"
         return Refused("stops", f"KubeVirt does not stop VM {vm.name} on request: {why}")
     if (whole.get("status") or {}).get("stateChangeRequests"):
-        return Refused("no_request", f"VM {vm.name} has a request to start or stop that is not done yet")
+        return Refused("no_request", f"VM {vm.name} has a pending request to start or stop")
     return None
 
 
@@ -135,7 +135,7 @@ def _say_so(node: str) -> Proposal:
     says = filled(f"kubectl annotate nodes NODE {DRAINING}=maintenance", {"NODE": node})
     ends = filled(f"kubectl annotate nodes NODE {DRAINING}-", {"NODE": node})
     return Proposal(
-        owner="whoever drains the node",
+        owner="the administrator who drains the node",
         where=f"Node {node} is cordoned, and nothing on it proves that it is being drained. If it is, say so on the"
         f" Node by {says}, and take that back when it is uncordoned: {ends}",
         patch=says,
@@ -196,7 +196,7 @@ REMEDIATION = Remediation(
     writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (_TO_HALTED,)),),
     plan=_plan,
     risk=Risk.DOWNTIME,
-    undo="the run strategy that the stop changed is put back, which starts the VM; with Manual also virtctl start",
+    undo="restore the run strategy that the stop changed, which starts the VM; with Manual also virtctl start",
     opt_in=_ALLOWED,
     note="Only while a drain is proven: by a drain taint, a NodeMaintenance, an annotation of the MachineConfig "
     "operator or of kured, or `steward.kubevirt-steward.io/draining` on the Node. Without proof the plan is a "

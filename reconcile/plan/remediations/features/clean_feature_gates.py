@@ -51,7 +51,7 @@ class _Lists(NamedTuple):
 @guard(
     {
         "not_upgrading": "KubeVirt is not being upgraded",
-        "in_a_list": "the finding is about an entry of a list of gates",
+        "in_a_list": "the finding is about an entry of a list of feature gates",
         "no_effect": "nothing is switched on or off in this release",
         "no_later_effect": "nothing is switched on or off in a later release that is known",
     },
@@ -68,7 +68,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         return Refused("not_upgrading", f"KubeVirt is being upgraded from {kubevirt.version} to {kubevirt.target}")
     lists = _written(whole)
     if not lists.have(gate):
-        return Refused("in_a_list", f"{gate} is a setting, and in no list of gates")
+        return Refused("in_a_list", f"{gate} is a setting, not an entry of a list of feature gates")
     now = Effective.of(kubevirt)
     if isinstance(now, str):
         return Refused("everything_seen", now)
@@ -125,7 +125,7 @@ def _effects(kubevirt: KubeVirt, configuration: str, finding: Finding) -> Iterat
     for version in (None, *later):
         was, will = Effective.of(kubevirt, version), Effective.of(after, version)
         if isinstance(was, str) or isinstance(will, str):
-            yield version is not None, f"nobody knows the effect: {was if isinstance(was, str) else will}"
+            yield version is not None, f"the effect is unknown: {was if isinstance(was, str) else will}"
             continue
         for gate in sorted({*was.gates.names, *was.gates.enabled, *was.gates.disabled}):
             inert = gate == finding.feature and finding.reason == "InertGate"
@@ -151,7 +151,7 @@ def _ops(lists: _Lists, clean: _Lists) -> Iterator[Op]:
 def _meant(finding: Finding) -> str:
     nearest = finding.evidence.get("nearest")
     return (
-        f" If {nearest} is meant, write that instead: it is another change, which may have an effect."
+        f" If {nearest} is meant, write that instead. That is another change, which can have an effect."
         if nearest
         else ""
     )
@@ -166,7 +166,7 @@ def _proposal(plan: Plan, whole: Mapping[str, Any], kubevirt: KubeVirt, gate: st
     ops = plan.step.ops if isinstance(plan.step, Patch) else ()
     of = plan.subject
     return Proposal(
-        owner="whoever administers KubeVirt",
+        owner="the KubeVirt administrator",
         where=f"As a JSON patch: kubectl patch kubevirts.kubevirt.io -n {of.namespace} {of.name} --type=json -p PATCH",
         patch=msgspec.json.encode(ops).decode(),
     )
@@ -181,7 +181,7 @@ def _in_hyperconverged(gate: str, lists: _Lists) -> Proposal:
         if gate in map(_named, listed)
     ]
     annotated = JSON_PATCH in way.place
-    there = f" Take out of it: {msgspec.json.encode(added).decode()}." if annotated else ""
+    there = f" Remove from it: {msgspec.json.encode(added).decode()}." if annotated else ""
     return Proposal(owner="the HyperConverged Cluster Operator", where=f"{way.sentence(None)}{there} {REVERTED}")
 
 
@@ -192,6 +192,6 @@ REMEDIATION = Remediation(
         "feature_configuration": ("UnknownGate", "InertGate", "GateInBothLists", "RedundantGate", "GateNotDisabled")
     },
     plan=_plan,
-    undo="put the entry back into its list",
+    undo="restore the entry in its list",
     proposes_only=True,
 )

@@ -127,7 +127,7 @@ def kept_state(case: Case) -> Refused | None:
         return None
     broken = undecodable(found.revision, MatcherRole.PREFERENCE, (0, 0)) if found.revision is not None else ""
     if found.spec is None or broken:
-        return Refused("keeps_no_state", f"the preference of {vm.ref}, which may give it a TPM, can't be read")
+        return Refused("keeps_no_state", f"the preference of {vm.ref}, which might give it a TPM, can't be read")
     for text in (found.spec, found.live.spec if found.live is not None else ""):
         wanted = preference(text)
         tpm, efi = wanted.devices and wanted.devices.preferred_tpm, wanted.firmware and wanted.firmware.preferred_efi
@@ -153,12 +153,12 @@ def stopped(case: Case) -> Refused | None:
         return Refused("stopped", f"{vmi.ref} exists, in phase {vmi.phase or 'unknown'}: stop the VM first")
     launchers = [each.ref for each in scene.within(Pod, vm.namespace) if each.domain == vm.name]
     if launchers:
-        return Refused("stopped", f"{launchers[0]} still runs, or may run, the guest of {vm.ref}")
+        return Refused("stopped", f"{launchers[0]} still runs, or might run, the guest of {vm.ref}")
     if vm.invalid or vm.run_strategy not in _STAYS_DOWN:
         strategy = vm.invalid or f"its run strategy is {vm.run_strategy or 'not set'}"
-        return Refused("stopped", f"{vm.ref} may start at any moment: {strategy}")
+        return Refused("stopped", f"{vm.ref} can start at any moment: {strategy}")
     if tables(table(whole.get("status")).get("stateChangeRequests")):
-        return Refused("stopped", f"somebody has asked for {vm.ref} to be started or stopped")
+        return Refused("stopped", f"{vm.ref} has a pending request to start or stop")
     return None
 
 
@@ -185,12 +185,13 @@ def not_the_copy(case: Case) -> Refused | None:
     scene, vm, whole, evidence = case
     key = str(evidence.get("keeper") or "")
     if not evidence.get("copy") or not key:
-        why = "nothing tells which VM is the copy" if not evidence.get("copy") else "all that share it are copies"
+        why = "no VM is known to be the copy" if not evidence.get("copy") else "all that share it are copies"
         return Refused("keeper_known", f"{vm.ref} is left as it is: {why}")
     if table(table(whole.get("metadata")).get("annotations")).get(ALLOWED) == "true":
         return None
     if why := _unsure(scene, vm, key):
-        return Refused("surely_the_copy", f'{why}; set annotation {ALLOWED}: "true" on {vm.ref} if it may be changed')
+        allow = f'If its owner agrees to the change, set annotation {ALLOWED}: "true" on {vm.ref}'
+        return Refused("surely_the_copy", f"{why}. {allow}")
     return None
 
 

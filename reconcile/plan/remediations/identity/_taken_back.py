@@ -23,8 +23,8 @@ from ._identities import Case, firmware_of, forbidden, kept_state, vm_of
 
 CHANGEABLE = Needs(VM_STAYS, forbidden.but("has_domain"))  # what was written is there
 LOSSES = {
-    "same_identity": (Lost.IDENTITY, "the guest has not been started with the UUID that goes"),
-    "uuid_is_free": (Lost.UNIQUENESS, "no other VM has the UUID that is put back"),
+    "same_identity": (Lost.IDENTITY, "the guest has not been started with the UUID that is removed"),
+    "uuid_is_free": (Lost.UNIQUENESS, "no other VM has the UUID that is restored"),
 }
 _MOST = 20  # generations of a VM that are looked at
 _FILLS_IN = (1, 6)  # the first release that writes the UUID of a VM's name into its spec
@@ -35,7 +35,7 @@ Seen = Guard[[UndoRequest, Case], str]
 
 @guard(
     CHANGEABLE,
-    when("where the guest has seen the UUID that goes", kept_state),
+    when("if the guest has seen the UUID that is removed", kept_state),
     reads=(KubeVirt.KIND,),
     indexes=(IDENTITY,),
 )
@@ -93,7 +93,7 @@ def _written_with(taken: UndoRequest, scene: Scene, vm: VirtualMachine) -> str:
     # That of the write: what it left may have been read later, when the VM had been started and changed.
     first = min(before + 1, after) if before else after
     if not first or not last or last - first >= _MOST:
-        return f"{vm.ref} may have been started since, by its generation, {last or 'which it does not have'}"
+        return f"{vm.ref} might have been started since, by its generation, {last or 'which it does not have'}"
     for generation in range(last, first - 1, -1):
         name = f"{START}{vm.uid}-{generation}"
         if scene.whole(ControllerRevision.KIND, vm.namespace, name) is not None:
@@ -118,7 +118,7 @@ def started(taken: UndoRequest, case: Case) -> str:
         return f"{vmi.ref} exists, in phase {vmi.phase or 'unknown'}"
     launchers = [each.ref for each in scene.within(Pod, vm.namespace) if each.domain == vm.name]
     if launchers:
-        return f"{launchers[0]} runs, or may run, the guest of {vm.ref}"
+        return f"{launchers[0]} runs, or might run, the guest of {vm.ref}"
     return _written_with(taken, scene, vm)
 
 
@@ -153,8 +153,8 @@ def value_back(remediation: str, known: GuestValue) -> Undo:
         id=remediation,
         weigh=weigh,
         losses={
-            "same_identity": (Lost.IDENTITY, f"the guest has not been started with the {what} that goes"),
-            known.free: (Lost.UNIQUENESS, f"no other VM has the {what} that is put back"),
+            "same_identity": (Lost.IDENTITY, f"the guest has not been started with the {what} that is removed"),
+            known.free: (Lost.UNIQUENESS, f"no other VM has the {what} that is restored"),
         },
     )
 

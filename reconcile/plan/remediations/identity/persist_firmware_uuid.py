@@ -81,8 +81,8 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         finding,
         Patch(target=ref, ops=put(old, fields)),
         effect=_effect(scene, vmi, as_started=started == {**(old or {}), **fields}),
-        undo="put back the firmware that the spec had, which the ledger keeps; where that has no UUID, KubeVirt from "
-        "1.6 on writes the one of the VM's name",
+        undo="restore the earlier firmware of the spec, which the ledger keeps; if that has no UUID, KubeVirt 1.6 and "
+        "later writes a UUID derived from the VM's name",
     )
 
 
@@ -95,7 +95,7 @@ def _unclear(scene: Scene, vm: VirtualMachine, vmi: VirtualMachineInstance | Non
     restores = (each for each in scene.within(VirtualMachineRestore, vm.namespace) if each.target == vm.name)
     for restore in wholes(scene, snapshots.RESTORE, restores):
         if scene.now - _restored(restore, scene.now) < _SETTLED:
-            why = f"{vm.ref} was restored within the hour: whoever did may still write the UUID that it had before"
+            why = f"{vm.ref} was restored within the hour: the restore might still write its earlier UUID"
             return Refused("restored_long_ago", why)
     return None
 
@@ -118,7 +118,7 @@ def _meant(scene: Scene, vm: VirtualMachine, whole: Mapping[str, Any], uuid: str
         return Refused("set_by_no_manifest", f"the manifest that was applied for {vm.ref} sets the UUID in its spec")
     others = {each.ref.path for each in scene.sharing(IDENTITY, comparable(uuid))} - {vm.ref.path}
     if others:
-        why = f"{min(others)} has the UUID that {vm.ref} runs with: the other one in its spec may be there to end that"
+        why = f"{min(others)} has the UUID that {vm.ref} runs with. The UUID in the spec might be the fix for that"
         return Refused("shared_with_none", why)
     return None
 
@@ -131,7 +131,7 @@ def _edited(vm: VirtualMachine, whole: Mapping[str, Any], vmi: VirtualMachineIns
     """
     found = writers(whole, f"{PATH}/uuid")
     if not found:
-        why = f"managedFields do not say who wrote the UUID in the spec of {vm.ref}: it may have been edited"
+        why = f"managedFields do not say who wrote the UUID in the spec of {vm.ref}: it might have been edited"
         return Refused("not_edited_since_start", why)
     derived = vm.identity == legacy(vm.name)
     for each in found:
@@ -145,7 +145,7 @@ def _edited(vm: VirtualMachine, whole: Mapping[str, Any], vmi: VirtualMachineIns
             why = (
                 f"{each.manager} wrote the UUID in the spec of {vm.ref} at {at}, and its VMI is of {text(vmi.created)}"
             )
-            return Refused("not_edited_since_start", f"{why}: it may be meant for the next start")
+            return Refused("not_edited_since_start", f"{why}: it might be meant for the next start")
     return None
 
 
@@ -176,7 +176,7 @@ def _effect(scene: Scene, vmi: VirtualMachineInstance | None, *, as_started: boo
     if not asking:
         goes = "; its condition RestartRequired goes, unless something else in the spec differs" if as_started else ""
         return f"{same}{goes}."
-    what = "keeps a condition RestartRequired that it has reported" if as_started else "may report RestartRequired"
+    what = "keeps a condition RestartRequired that it has reported" if as_started else "might report RestartRequired"
     return (
         f"{same}; but KubeVirt {asking[0]} {what}, and then changes no CPUs, memory, affinity or tolerations while it "
         "runs."
@@ -205,7 +205,7 @@ REMEDIATION = Remediation(
     writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (_PERSISTED,)),),
     plan=_plan,
     risk=Risk.NONE,
-    undo="put back the firmware that the spec had, as the ledger has it; KubeVirt from 1.6 on fills in a missing UUID",
+    undo="restore the earlier firmware of the spec from the ledger; KubeVirt 1.6 and later writes a missing UUID",
     note="It is refused where a change might be meant.",
 )
 

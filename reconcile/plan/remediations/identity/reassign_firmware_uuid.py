@@ -58,13 +58,14 @@ def _kept_by_another(case: Case) -> Refused | None:
     vm, keeper = case.vm, case.evidence.get("keeper")
     if not keeper:
         why = case.evidence.get("keeperWhy", "the check proposes none")
-        return Refused("keeper_known", f"nobody can say which VM keeps the UUID: {why}")
+        return Refused("keeper_known", f"it is unknown which VM keeps the UUID: {why}")
     if keeper == vm_key(vm.namespace, vm.name):
         return Refused("another_keeps_it", f"{vm.ref} should keep the UUID, and the others get a new one")
     allowed = table(table(case.whole.get("metadata")).get("annotations")).get(ALLOWED) == "true"
     if not allowed and str(keeper).partition("/")[0] != vm.namespace:
         where = f"{keeper}, which should keep the UUID, is in another namespace"
-        return Refused("allowed_across", f'{where}; set annotation {ALLOWED}: "true" on {vm.ref} if it may go')
+        allow = f'If its owner gives the UUID up, set annotation {ALLOWED}: "true" on {vm.ref}'
+        return Refused("allowed_across", f"{where}. {allow}")
     return None
 
 
@@ -104,8 +105,8 @@ REMEDIATION = change(
     ops=firmware_set("uuid", _new),
     writes=(Field(f"{PATH}/uuid", to=PRESENT),),
     effect=lambda _: (
-        "At its next start the guest sees a new identity: licences may ask to be activated again, "
-        "cloud-init runs as on the first boot, and inventories and backups take it for another VM."
+        "At its next start the guest sees a new identity. Licenses might need to be activated again, cloud-init runs "
+        "as on the first boot, and inventories and backups treat the guest as another VM."
     ),
     heeds_others=ALLOWED,
     note="**The guest sees a new identity at its next start.** It is planned where the finding proposes which VM keeps"

@@ -65,8 +65,8 @@ def _old(case: Case) -> str:
 
 @guard(
     {
-        "not_known_by_mac": "the data for cloud-init and Ignition in the VM do not name the old MAC address, and "
-        "neither they nor an answer file of Windows are in a Secret or ConfigMap that would have to be read for that"
+        "not_known_by_mac": "cloud-init and Ignition data in the VM do not name the old MAC address. No such "
+        "data and no answer file of Windows is in a Secret or ConfigMap, which the sidecar does not read"
     }
 )
 def known_by_mac(case: Case) -> Refused | None:
@@ -76,7 +76,7 @@ def known_by_mac(case: Case) -> Refused | None:
         return Refused("not_known_by_mac", f"annotation {IGNITION} {why}")
     for volume in tables(table(template.get("spec")).get("volumes")):
         if table(volume.get("sysprep")):
-            why = "is an answer file of Windows, which may name the MAC address and is not read"
+            why = "is an answer file of Windows, which might name the MAC address and is not read"
             return Refused("not_known_by_mac", f"volume {volume.get('name')} {why}")
         for source in (table(volume.get(name)) for name in _SOURCES):
             if why := _names(source, mac):
@@ -87,7 +87,7 @@ def known_by_mac(case: Case) -> Refused | None:
 def _names(source: Mapping[str, Any], mac: str) -> str:
     for name, what in _SECRETS.items():
         if source.get(name):
-            return f"has its {what} in a Secret, which may name the MAC address and is not read"
+            return f"has its {what} in a Secret, which might name the MAC address and is not read"
     for text in _texts(source):
         if text is None:
             return "has data that can't be decoded"
@@ -99,7 +99,7 @@ def _names(source: Mapping[str, Any], mac: str) -> str:
 def _found(text: str, mac: str) -> str:
     if mac in map(comparable, _ADDRESS.findall(text)):
         return f"names the MAC address {mac}: change it there together with the interface"
-    return "has parts that are coded, which may name the MAC address and are not read" if _CODED.search(text) else ""
+    return "has encoded parts, which might name the MAC address and are not read" if _CODED.search(text) else ""
 
 
 def _texts(source: Mapping[str, Any]) -> Iterator[str | None]:
@@ -178,8 +178,8 @@ def _effect(case: Case) -> str:
     ((_, interface, new),) = _interfaces(case)
     return (
         f"From its next start on interface {interface.get('name')} has the MAC address {new}. IPAMClaims keep their "
-        "addresses. A DHCP server that goes by the MAC address gives the guest another IP address, unless a "
-        "reservation is made first; a guest with network settings for the old one on its disk does not find it."
+        "addresses. A DHCP server that identifies clients by MAC address gives the guest another IP address, unless "
+        "you make a reservation first. A guest whose disk has settings for the old MAC address doesn't apply them."
     )
 
 

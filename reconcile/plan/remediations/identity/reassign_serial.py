@@ -7,7 +7,7 @@ What a VirtualMachineClone or a snapshot's restore made in the namespace of the 
 Where that is not certain (another namespace, a backup of Velero, no annotation of either) only a VM with the annotation
 `steward.kubevirt-steward.io/copy-change-allowed: "true"` gets another one.
 
-The guest shows the new serial from its next start on: licences that go by it may ask to be activated again, and
+The guest shows the new serial from its next start on: licenses bound to it might ask to be activated again, and
 inventories see another VM. So a VM that runs or is about to start is never changed.
 
 Undo: put the old serial back. Where the VM was started with the new one, or another VM has the old one, that has to be
@@ -64,7 +64,7 @@ REMEDIATION = change(
     ops=firmware_set("serial", _new),
     writes=(Field(f"{PATH}/serial", to=PRESENT),),
     effect=lambda _: (
-        "From its next start on the guest shows another serial: licences that go by it may ask to be "
+        "From its next start on the guest shows another serial: licenses bound to it might ask to be "
         "activated again, and inventories see another VM."
     ),
     heeds_others=ALLOWED,

@@ -51,8 +51,8 @@ REMEDIATION = change(
     ops=firmware_set("uuid", _new),
     writes=(Field(f"{PATH}/uuid", to=PRESENT),),
     effect=lambda _: (
-        "At its next start a guest that has run with the old one sees a new identity: licences may ask to "
-        "be activated again, cloud-init runs as on the first boot, and inventories and backups take it for another VM."
+        "At its next start a guest that has run with the old UUID sees a new identity. Licenses might need to be "
+        "activated again, cloud-init runs as on the first boot, and inventories and backups treat it as another VM."
     ),
     note="**The guest sees a new identity at its next start.**",
 )

@@ -202,7 +202,7 @@ def going(scene: Scene, ref: Ref, effect: str) -> UndoEffect | Refused:
     """What it comes to that a ControllerRevision is deleted, after the sentence that says so."""
     restoring = next((each for each in scene.within(VirtualMachineRestore, ref.namespace) if each.active), None)
     if restoring is not None:
-        return Refused("no_restore", f"{restoring.ref} may be about to refer to {ref}")
+        return Refused("no_restore", f"{restoring.ref} might be about to refer to {ref}")
     found = [each for each in scene.sharing(REVISION, revision_key(ref.namespace, ref.name)) if _needs(each)]
     if not found:
         return UndoEffect(effect=f"{effect} Nothing refers to it.")

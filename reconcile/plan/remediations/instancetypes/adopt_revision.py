@@ -38,8 +38,7 @@ _PATH = "/metadata/ownerReferences"
     held,
     KEPT,
     {
-        "made_for_it": "name, labels and content of the ControllerRevision are those of a copy that KubeVirt makes for "
-        "the VM",
+        "made_for_it": "name, labels and content of the ControllerRevision are as KubeVirt saves them for the VM",
         "owner_gone": "the ControllerRevision has no owner, or only an earlier VM of the same name that is gone",
         "needed_by_it_alone": "no other VM, no pool, no snapshot and no VMI of another VM refers to the "
         "ControllerRevision",
@@ -52,7 +51,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         return found
     if found.kubevirt.reference_policy != "reference":
         policy = found.kubevirt.reference_policy
-        return Refused("references_kept", f"KubeVirt's referencePolicy is {policy}: it may be about to expand the VM")
+        return Refused("references_kept", f"KubeVirt's referencePolicy is {policy}: it might be about to expand the VM")
     why = _not_for_it(found)
     if why:
         return Refused("made_for_it", f"{found.revision.ref} is not certainly a copy that KubeVirt made for it: {why}")
@@ -65,7 +64,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     had = table(found.whole.get("metadata")).get("ownerReferences")
     owner = owner_reference(found.vm)
     ops: tuple[Op, ...] = (Test(_PATH, had), Replace(_PATH, [owner])) if had else (Add(_PATH, [owner]),)
-    before = "Until now garbage collection may delete it under the VM." if had else "Until now it is left behind."
+    before = "Until now, garbage collection can delete it in use." if had else "Until now it is left behind."
     return REMEDIATION.planned(
         finding,
         Patch(target=found.revision.ref, ops=ops),
@@ -79,7 +78,7 @@ def _not_for_it(found: Held) -> str:
     """Why KubeVirt would not have made the ControllerRevision for this VM as it is; empty where it would."""
     says = copied(found.whole)
     if says is None:
-        return "its content does not say of what it is"
+        return "its content has no kind or version"
     labels = table(table(found.whole.get("metadata")).get("labels"))
     for name, value in says.items():
         if labels.get(f"{LABEL}{name}") != value:
@@ -120,7 +119,7 @@ REMEDIATION = Remediation(
     ),
     plan=_plan,
     risk=Risk.NONE,
-    undo="put the owner back that it had, or none",
+    undo="restore its earlier owner, or none",
     note="It is refused where the ControllerRevision has an owner, or where another VM or a snapshot refers to it.",
 )
 

@@ -10,7 +10,7 @@ begins with has no copy of the object that it wants: KubeVirt takes the one that
 Backups outside of the cluster may name it. A VM that comes back from one then has no ControllerRevision, for which
 `restash_missing_revision` is.
 
-Undo: create it again from the ledger, which keeps it whole; VMs refer to it by its name alone.
+Undo: create it again from the ledger, which keeps it complete; VMs refer to it only by name.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LEFT_ALONE = 24 * 3600.0  # seconds since its creation
         "owned_by_a_vm": "the ControllerRevision has no owner but VMs",
         "no_finalizer": "the ControllerRevision has no finalizer",
         "a_day_old": "the ControllerRevision was created at least a day ago",
-        "not_awaited": "no VM without a copy of what it wants would take the ControllerRevision, by its name",
+        "not_awaited": "no VM without a saved revision would use the ControllerRevision by name",
     },
     under_way,
     reads=(ControllerRevision.KIND, VirtualMachine.KIND),
@@ -60,11 +60,11 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
             return Refused("owned_by_a_vm", f"{ref} belongs to {owner.get('kind')} {owner.get('name')} of {group}")
     if finalizers := meta.get("finalizers"):
         name = next(iter(texts(finalizers)), "of an unknown name")
-        return Refused("no_finalizer", f"{ref} has finalizer {name}: somebody waits for its deletion")
+        return Refused("no_finalizer", f"{ref} has finalizer {name}: a controller waits for its deletion")
     if revision.created is None or scene.now - revision.created < _LEFT_ALONE:
-        return Refused("a_day_old", f"{ref} is younger than a day: KubeVirt may be about to refer to it")
+        return Refused("a_day_old", f"{ref} is younger than a day: KubeVirt might be about to refer to it")
     if vm := _awaiting(revision, scene):
-        return Refused("not_awaited", f"{vm.ref} has no copy of what it wants: KubeVirt may be about to refer to {ref}")
+        return Refused("not_awaited", f"{vm.ref} has no saved revision: KubeVirt might be about to refer to {ref}")
     stash = revision.stash
     return REMEDIATION.planned(
         finding,
@@ -101,7 +101,7 @@ REMEDIATION = Remediation(
     writes=(Write("apps", "controllerrevisions", ("delete",), (Deleted(_COPY),)),),
     plan=_plan,
     risk=Risk.NONE,
-    undo="create it again from the ledger, which keeps it whole; VMs refer to it by its name alone",
+    undo="create it again from the ledger, which keeps it complete; VMs refer to it only by name",
 )
 
 
@@ -109,6 +109,6 @@ REMEDIATION = Remediation(
 
 UNDO = NoUndo(
     "delete_orphan_revision",
-    "Created again it serves whoever refers to it, by its name alone; but where no VM has the UID that its owner "
-    "reference names, garbage collection deletes it once more: take the owner reference out first.",
+    "Objects refer to the ControllerRevision only by name, so they use it once it is created again. If no VM has the "
+    "UID in its owner reference, garbage collection deletes it again. Remove the owner reference first.",
 )

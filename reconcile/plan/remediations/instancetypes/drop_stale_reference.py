@@ -60,9 +60,9 @@ _LEFT_ALONE = 3600.0  # seconds since the last change of the VM's spec
     {
         "no_matcher": "the spec of the VM has no matcher in this role",
         "needed_by_none": "neither does the VM run with the ControllerRevision, nor has a snapshot of it a matcher for "
-        "it, or virt-controller ends when it starts the VM",
-        "unchanged_for_an_hour": "KubeVirt noted the VM's generation in its status more than an hour ago and has "
-        "written nothing there since, and the VM has that generation; or virt-controller ends when it starts the VM",
+        "it, or virt-controller crashes when it starts the VM",
+        "unchanged_for_an_hour": "the VM has the generation that KubeVirt noted in its status, and that status is "
+        "unchanged for an hour; or virt-controller crashes when it starts the VM",
     },
     reads=(VirtualMachineInstance.KIND, VirtualMachineSnapshotContent.KIND, ControllerRevision.KIND),
 )
@@ -107,7 +107,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
 
 def _effect(role: MatcherRole, kept: Reference, *, dies: bool) -> Iterator[str]:
     if dies:
-        yield "A start of the VM no longer ends virt-controller."
+        yield "A start of the VM no longer crashes virt-controller."
     name = kept.status_name or "of that name"
     yield f"If the VM is given {role.value} {name} again, it gets what that is by then."
 
@@ -118,7 +118,7 @@ def _wanted(scene: Scene, vm: VirtualMachine, role: MatcherRole, kept: Reference
     if vmi is not None and not vmi.final:
         start = scene.named(ControllerRevision, vm.namespace, vmi.started_with) if vmi.started_with else None
         if start is None and not _is_there(scene, vm.namespace, vmi.started_with):
-            yield f"{vmi.ref} runs, and what it was started with is not known"
+            yield f"{vmi.ref} runs, and its ControllerRevision at the start is unknown"
         elif start is not None and kept.revision in start.pins:
             yield f"{vmi.ref} runs with ControllerRevision {kept.revision}"
     for content in scene.within(VirtualMachineSnapshotContent, vm.namespace):
@@ -155,7 +155,7 @@ _REFERENCE = Exactly(
 )
 REMEDIATION = Remediation(
     id="drop_stale_reference",
-    title="Take a reference that means nothing out of a VM's status",
+    title="Remove a leftover reference from a VM's status",
     answers={"instancetype_vms": ("CrashingReference", "StaleReference")},
     writes=(
         Write(
@@ -173,7 +173,7 @@ REMEDIATION = Remediation(
     ),
     plan=_plan,
     risk=Risk.NONE,
-    undo="put the reference back, as the ledger has it",
+    undo="restore the reference from the ledger",
     note="It also works while virt-controller keeps restarting.",
 )
 
@@ -205,9 +205,9 @@ def _weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
     if now is not None and now.wanted:
         return Refused("no_matcher", f"the spec of {ref} has a {role.value} by now, which {name} would stand for")
     if scene.named(ControllerRevision, ref.namespace, name) is None:
-        return Refused("copy_is_there", f"ControllerRevision {name} does not exist any more")
+        return Refused("copy_is_there", f"ControllerRevision {name} no longer exists")
     if any(ends_at_start(each) for each in scene.all(KubeVirt)):
-        return Refused("starts_safely", f"with it a start of {ref} ends virt-controller (kubevirt/kubevirt#16071)")
+        return Refused("starts_safely", f"with it a start of {ref} crashes virt-controller (kubevirt/kubevirt#16071)")
     return UndoEffect(effect=f"The status of {ref} names ControllerRevision {name} again, which its spec does not.")
 
 

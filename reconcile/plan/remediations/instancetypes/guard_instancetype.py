@@ -60,7 +60,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         return refused
     meta = table(whole.get("metadata"))
     if not (meta.get("finalizers") is None or isinstance(meta.get("finalizers"), list)):
-        return Refused("unguarded", f"what {ref} has as finalizers is no list")
+        return Refused("unguarded", f"the finalizers of {ref} aren't a list")
     finalizers = texts(meta.get("finalizers"))
     if FINALIZER in finalizers:
         return Refused("unguarded", f"{ref} has the finalizer {FINALIZER} already")
@@ -75,8 +75,8 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     return REMEDIATION.planned(
         finding,
         Patch(target=ref, ops=(op,)),
-        effect=f"A deletion of it waits until the finalizer {FINALIZER} is taken off, which nothing does by itself. "
-        f"Until then it cannot be deleted{within}.",
+        effect=f"A deletion waits until a person removes the finalizer {FINALIZER}: no controller does. "
+        f"Until then the object can't be deleted{within}.",
         settles=False,  # the live object is still what the VMs depend on
     )
 
@@ -92,7 +92,7 @@ REMEDIATION = Remediation(
     plan=_plan,
     heeds_others=ALLOWED,
     risk=Risk.NONE,
-    undo="take the finalizer off again, once each VM has a copy or no VM depends on it",
+    undo="remove the finalizer, once each VM has a saved revision or no VM depends on the object",
     note="A deletion then waits. The owner of the object allows it with the annotation `steward.kubevirt-"
     'steward.io/guard-allowed: "true"`.',
 )
@@ -116,11 +116,11 @@ def _weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
     depend = f"{len(vms):,} VM{'' if len(vms) == 1 else 's'} without a copy of it: {named(vms[:5], len(vms))}"
     if not going:
         then = f" Now it would leave {depend}." if vms else ""
-        return UndoEffect(effect=f"Nothing prevents the deletion of {ref} any more.{then}")
+        return UndoEffect(effect=f"{ref} can be deleted again.{then}")
     effect = f"The deletion of {ref}, which waits, goes through."
     if not vms:
         return UndoEffect(effect=f"{effect} No VM depends on it without a copy.")
-    why = f"{ref} is being deleted, and without the finalizer it is gone: under {depend}"
+    why = f"{ref} is being deleted, and without the finalizer it is deleted: under {depend}"
     return UndoEffect(effect=effect, losses=(Loss("no_vm_without_copy", f"{ref}, for {depend}", why),))
 
 

@@ -77,7 +77,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         Patch(target=found.revision.ref, ops=_ops(bool(labels), dict(labels), wanted)),
         vm=found.vm.name,
         effect=f"KubeVirt leaves {found.revision.ref} alone, which the spec of {found.vm.ref} names. What the VM gets "
-        f"is the same: {says['kind']} {says['name']}, generation {says['generation']}. Once no VM names it any more it "
+        f"is the same: {says['kind']} {says['name']}, generation {says['generation']}. Once no VM names it, it "
         "counts as an orphaned copy, which delete_orphan_revision deletes.",
     )
 

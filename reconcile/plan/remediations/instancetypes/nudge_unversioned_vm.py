@@ -95,8 +95,8 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     return REMEDIATION.planned(
         finding,
         Patch(target=ref, ops=(annotation(whole, NUDGED, note),)),
-        effect=f"KubeVirt reconciles {ref}, and copies {which.kind} {which.reference.name} as it is: later changes of "
-        "it do not reach the VM any more.",
+        effect=f"KubeVirt reconciles {ref}, and copies {which.kind} {which.reference.name} as it is: later changes to "
+        "it no longer reach the VM.",
         settles=False,  # it is KubeVirt that makes the copy
     )
 
@@ -112,7 +112,7 @@ def _harmed(vm: VirtualMachine, kubevirt: KubeVirt, roles: list[Resolution]) -> 
     left = [each for role in ROLES if (each := reference(vm, role)) is not None and not each.wanted]
     if left and ends_at_start(kubevirt):
         why = f"the status of {vm.ref} has a reference that its spec does not have"
-        return Refused("starts_safely", f"{why}: where KubeVirt starts the VM, virt-controller ends")
+        return Refused("starts_safely", f"{why}: virt-controller crashes when it starts the VM")
     for found in roles:
         stash = found.revision.stash if found.revision is not None else None
         if found.mode is ReferenceMode.PINNED and (stash is None or stash.object_version != STORED):
@@ -146,9 +146,7 @@ def _futile(scene: Scene, vm: VirtualMachine, wanting: list[Resolution]) -> Refu
         for name in names(vm.name, live.name, live.uid, live.generation):
             there = scene.named(ControllerRevision, vm.namespace, name)
             if there is not None and not _same(scene, there, live.spec):
-                why = (
-                    f"{there.ref} is no copy of {live.ref} as it is, or lacks its labels: KubeVirt does not get past it"
-                )
+                why = f"{there.ref} isn't a copy of the present {live.ref}, or lacks its labels: KubeVirt fails at it"
                 return Refused("name_is_free", why)
     return None
 
@@ -163,7 +161,7 @@ def _same(scene: Scene, there: ControllerRevision, spec: str) -> bool:
 
 REMEDIATION = Remediation(
     id="nudge_unversioned_vm",
-    title="Have KubeVirt copy the instancetype or preference of a VM",
+    title="Trigger KubeVirt to save the instancetype or preference of a VM",
     answers={"instancetype_vms": ("Unversioned",)},
     writes=(
         Write(

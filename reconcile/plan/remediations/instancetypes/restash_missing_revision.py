@@ -115,9 +115,9 @@ def _of_copies(scene: Scene, vm: VirtualMachine, lost: Resolution) -> CopySource
         unsure = unproven(scene, vm, lost, revision, whole)
         if not unsure:
             return source
-        why = why or f"{revision.ref} may be a copy of what is lost, but {unsure}; {by_hand}"
+        why = why or f"{revision.ref} might be a copy of the lost revision, but {unsure}; {by_hand}"
     if not why and any(each.namespace != vm.namespace for each in fitting):
-        why = f"a copy of what is lost may be in another namespace, whose users may have written it; {by_hand}"
+        why = f"a copy of the lost revision might be in another namespace, whose users might have written it; {by_hand}"
     return Refused("copy_proven", why) if why else None
 
 
@@ -221,7 +221,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         f"KubeVirt makes a new copy from the live {lost.kind} {lost.reference.name}: the VM gets the CPUs, memory and "
         f"settings that this has now, at its next restart or live. {waits}",
         risk if risk is Risk.DOWNTIME else Risk.RESOURCES,
-        "none: KubeVirt makes the new copy at once, and what the lost one had is not known",
+        "none: KubeVirt makes the new copy at once, and the content of the lost one is unknown",
     )
 
 
@@ -328,7 +328,7 @@ REMEDIATION = Remediation(
     ),
     plan=_plan,
     risk=Risk.DOWNTIME,
-    undo="delete the ControllerRevision that was created; a new copy of the live object is for good",
+    undo="delete the ControllerRevision that was created; a new copy of the live object is permanent",
     note="It restores an exact copy where one is left, otherwise KubeVirt makes a new one. **A stop or restart that "
     "waits is carried out then.**",
 )

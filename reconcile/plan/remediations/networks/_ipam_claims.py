@@ -50,7 +50,7 @@ def unread_use(scene: Scene, claim: IPAMClaim, pod: Pod) -> Refused | None:
             scene, claim, pod.namespace, (key for key, _ in pod.known_selections)
         )
         if given or (fact.annotation in REFERRED and pod.namespace == claim.namespace):
-            why = f"{pod.ref} may use it: annotation {fact.annotation} could not be read: {fact.why}"
+            why = f"{pod.ref} might use it: annotation {fact.annotation} could not be read: {fact.why}"
             return unanswered(why, pod.ref)
     return None
 
@@ -146,10 +146,7 @@ def waits(claim: IPAMClaim, vm: VirtualMachine) -> bool:
 
 
 @guard(
-    {
-        "name_and_network_fit": "name and network of the IPAMClaim are those of an interface of this VM, and of no "
-        "other VM"
-    },
+    {"name_and_network_fit": "an interface of this VM, and of no other VM, has the name and network of the IPAMClaim"},
     reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
 )
 def misfit(scene: Scene, claim: IPAMClaim, owner: VirtualMachine | VirtualMachineInstance) -> Refused | None:
@@ -322,7 +319,7 @@ def unsettled(owner: ClaimOwner, vm: VirtualMachine | None, vmi: VirtualMachineI
     if vmi is not None and vmi.vm_uid and vmi.vm_uid != (vm.uid if vm is not None else ""):
         return Refused("owner_lives", f"{vmi.ref} runs for a VM with UID {vmi.vm_uid}, which no longer exists")
     if isinstance(owner, VirtualMachine) and vmi is not None and not vmi.vm_uid:
-        return Refused("owner_lives", f"{vmi.ref} is not of {owner.ref}: either may use the IPAMClaim")
+        return Refused("owner_lives", f"{vmi.ref} is not of {owner.ref}: either might use the IPAMClaim")
     return None
 
 

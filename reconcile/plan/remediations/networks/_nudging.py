@@ -39,7 +39,7 @@ def nudged(meta: Mapping[str, Any], what: str) -> bool:
 def tried(ref: Ref, whole: Mapping[str, Any], what: str) -> Refused | None:
     if not nudged(table(whole.get("metadata")), what):
         return None
-    return Refused("not_tried", f"{ref} was annotated already, and nothing came of it: read the controllers' logs")
+    return Refused("not_tried", f"{ref} was annotated before without effect. Check the controllers' logs")
 
 
 def nudge(target: Ref, meta: Mapping[str, Any], what: str) -> Patch:

@@ -22,7 +22,7 @@ from ._ipam_claims import claim_of, in_use, made_for, migrating, namesakes, rest
 
 _CONTROLLER_SECONDS = 600.0  # as the finding's grace; a controller that works needs seconds
 SEND_SECONDS = 2.0  # a VM that is created, or started, has no pod with an address by then
-NO_UNDO = "none: the network may allocate the addresses to another VM or pod at once"
+NO_UNDO = "none: the network can allocate the addresses to another VM or pod at once"
 DELETED = Deleted(Like(metadata=Like(finalizers=Has(FINALIZER))))
 RELEASED = Patched(Item("/metadata/finalizers", FINALIZER, added=False), old=TERMINATING, back=False)
 
@@ -70,7 +70,7 @@ def released(
         Patch(target=claim.ref, ops=ops),
         effect=f"{effect} {then}".strip(),
         risk=Risk.ADDRESS if claim.hosts else Risk.NONE,
-        undo=NO_UNDO if claim.hosts else "none: the IPAMClaim is gone; it held no address",
+        undo=NO_UNDO if claim.hosts else "none: the IPAMClaim is deleted; it held no address",
         loses=claim.ips,
         vm=vm or finding.vm,
     )
@@ -127,9 +127,9 @@ def _came(came: list[str], scene: Scene, claim: IPAMClaim, *, of_vm: bool = True
         came.append(refused.why)
     if came:
         return (
-            f"{claim.ref} was released under a user that came meanwhile: {'; '.join(came)}. Network {claim.network} "
-            f"may allocate {', '.join(claim.hosts)} a second time: stop what uses it, and start it again, so that it "
-            "gets an address of its own"
+            f"{claim.ref} was released while in use: {'; '.join(came)}. Network {claim.network} can allocate "
+            f"{', '.join(claim.hosts)} a second time. Stop the user of the address, then start it again to get another "
+            "address"
         )
     return refused or ""
 
@@ -139,7 +139,7 @@ def _came(came: list[str], scene: Scene, claim: IPAMClaim, *, of_vm: bool = True
 ALLOWED = f"{PREFIX}new-address-allowed"
 """Annotation of a VM, with the value "true": it may start with other addresses than it had."""
 
-NEW_ADDRESS = "The VM gets another address when it starts."
+NEW_ADDRESS = "The VM gets another address at its next start."
 _WAITING = ("Halted", "Manual")  # start nothing by themselves
 
 
@@ -153,10 +153,10 @@ _WAITING = ("Halted", "Manual")  # start nothing by themselves
 def awake(scene: Scene, claim: IPAMClaim, vm: VirtualMachine) -> Refused | None:
     others = [each for each in namesakes(scene, VirtualMachine, claim) if each.ref != vm.ref]
     if others:
-        return Refused("vm_stopped", f"{others[0].ref} may use the IPAMClaim too")
+        return Refused("vm_stopped", f"{others[0].ref} might use the IPAMClaim too")
     if vm.invalid or vm.run_strategy not in _WAITING:
         why = f"has run strategy {vm.run_strategy or '(none)'}: KubeVirt starts it"
-        return Refused("vm_stopped", f"{vm.ref} {f'may start at any moment: {vm.invalid}' if vm.invalid else why}")
+        return Refused("vm_stopped", f"{vm.ref} {f'can start at any moment: {vm.invalid}' if vm.invalid else why}")
     # A restart is a stop and a start; the stop may be over before it is struck from the list.
     requests = tables(table((scene.of(vm.ref) or {}).get("status")).get("stateChangeRequests"))
     if any(each.get("action") == "Start" for each in requests):

@@ -124,7 +124,7 @@ def _adopted(
         vm=owner.name,
         effect=f"{owner.ref} with UID {owner.uid} owns the IPAMClaim; its addresses stay as they are.",
         risk=Risk.NONE,
-        undo=f"put back the owner reference to UID {old.uid}; garbage collection then deletes the IPAMClaim",
+        undo=f"restore the owner reference to UID {old.uid}; garbage collection then deletes the IPAMClaim",
     )
 
 
@@ -160,7 +160,7 @@ REMEDIATION = Remediation(
     ),
     plan=_plan,
     risk=Risk.ADDRESS,
-    undo="put back the owner reference; none for a release: the network may allocate the addresses at once",
+    undo="restore the owner reference; none for a release: the network can allocate the addresses at once",
     send_seconds=SEND_SECONDS,
     looks_again=came_to_use,
     note="If the IPAMClaim is being deleted, it removes the finalizer while the VM is stopped: **the addresses are "
@@ -172,7 +172,7 @@ REMEDIATION = Remediation(
 #
 # What released one can't be taken back.
 
-_GOING = "garbage collection deletes it, whose owner is gone"
+_GOING = "garbage collection deletes it, because its owner no longer exists"
 
 
 @guard(given_away)
@@ -183,8 +183,8 @@ def _weigh(taken: UndoRequest, scene: Scene) -> UndoEffect | Refused:
         return Refused("same_object", f"{ref} does not exist")
     if FINALIZER in claim.finalizers:
         return UndoEffect(
-            effect=f"{ref} is of the earlier VM again: {_GOING}, and its finalizer keeps its addresses. It can't be "
-            "given to the VM any more then."
+            effect=f"{ref} is of the earlier VM again: {_GOING}, and its finalizer keeps its addresses. It can then no "
+            "longer be given to the VM."
         )
     return given_away(scene, claim, _GOING)
 

@@ -30,7 +30,7 @@ _AGE = 3600.0  # seconds that a restore or an import has to create the VM
 @guard({"an_hour_old": "the IPAMClaim was created more than an hour ago"})
 def _young(scene: Scene, claim: IPAMClaim) -> Refused | None:
     if claim.created is None or scene.now - claim.created <= _AGE:
-        why = f"{claim.ref} is not older than an hour: its VM may still be created, as by a restore"
+        why = f"{claim.ref} is younger than an hour: its VM might still be created, such as by a restore"
         return Refused("an_hour_old", why)
     return None
 
@@ -51,8 +51,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         Delete(target=ref),
         effect="The IPAMClaim becomes terminating; its finalizer keeps its addresses until it is released.",
         risk=Risk.NONE,
-        undo=f"none: a deletion can't be taken back; its addresses ({', '.join(claim.ips) or 'none'}) are still "
-        "reserved",
+        undo=f"none: a deletion can't be undone; its addresses ({', '.join(claim.ips) or 'none'}) are still reserved",
     )
 
 
@@ -63,7 +62,7 @@ REMEDIATION = Remediation(
     writes=(Write("k8s.cni.cncf.io", "ipamclaims", ("delete",), (DELETED,)),),
     plan=_plan,
     risk=Risk.NONE,
-    undo="none: a deletion can't be taken back; the ledger keeps the IPAMClaim whole",
+    undo="none: a deletion can't be undone; the ledger keeps the complete IPAMClaim",
     note="The finalizer stays, so no address is released yet.",
 )
 
@@ -72,7 +71,7 @@ REMEDIATION = Remediation(
 
 UNDO = NoUndo(
     "delete_orphan_ipam_claim",
-    "While the IPAMClaim is terminating its addresses are reserved and its name is taken. Created again it has no "
-    "address, since the API server drops the status of what is created; and while no VM has the UID that its owner "
-    "reference names, garbage collection deletes it once more.",
+    "While the IPAMClaim is terminating, its addresses are reserved and its name is in use. Created again, it has no "
+    "address, because the API server drops the status of new objects. While no VM has the UID in its owner reference, "
+    "garbage collection deletes it again.",
 )

@@ -49,21 +49,21 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     return refused(_GUARDS, scene, claim) or REMEDIATION.planned(
         finding,
         Patch(target=ref, ops=()),
-        effect=f"Nothing is written: whoever set {names} has to remove it, or say that it may go. With the last "
-        f"finalizer network {claim.network or '(none)'} releases {ips}.",
+        effect=f"Nothing is written. The owner of {names} must remove it or agree to its removal. With the last "
+        f"finalizer, network {claim.network or '(none)'} releases {ips}.",
         proposal=Proposal(owner=_setter(whole), where=_where(names), patch=_patch(whole)),
     )
 
 
 def _setter(whole: Mapping[str, Any]) -> str:
     names = dict.fromkeys(each.manager for each in writers(whole, "/metadata/finalizers"))
-    return f"whoever writes as {' or '.join(names)}, by managedFields" if names else "whoever set it"
+    return f"the client that writes as {' or '.join(names)}, by managedFields" if names else "the client that set it"
 
 
 def _where(names: str) -> str:
     return (
-        f"Let the controller of {names} finish; if it was removed from the cluster for good, its administrators say "
-        "that the finalizer may go, and it is removed by a JSON patch."
+        f"Let the controller of {names} finish. If it was permanently removed from the cluster and its administrators "
+        "agree, remove the finalizer by a JSON patch."
     )
 
 

@@ -39,8 +39,8 @@ _IN_THE_POOL = (AddressPlace.INSIDE, AddressPlace.RESERVED)
 @guard(
     {
         "event_missed": "the finding names no other cause than a missing reference, or none",
-        "owner_lives": "the one owner of the IPAMClaim, a VM or a VMI that stands alone, exists with that UID and is "
-        "not being deleted, and a VMI of that name is its own",
+        "owner_lives": "the only owner of the IPAMClaim is a VM or a standalone VMI, exists with that UID and isn't "
+        "being deleted; a VMI of that name belongs to it",
     },
     misfit,
     {
@@ -84,7 +84,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         effect=f"Nothing is written. Once {pod.ref} is annotated, KubeVirt's webhook lets it refer to the IPAMClaim, "
         f"and OVN-Kubernetes keeps {ips} in that.",
         proposal=Proposal(
-            owner="whoever may patch pods, which the sidecar may not",
+            owner="a user with permission to patch pods, which the sidecar doesn't have",
             where=f"Annotate the pod before the VM stops: kubectl annotate pods -n {pod.namespace} {pod.name} "
             f"{NUDGED}={claim.uid} --overwrite",
         ),

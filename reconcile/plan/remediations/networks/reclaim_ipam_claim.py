@@ -118,7 +118,7 @@ def _owner(scene: Scene, claim: IPAMClaim) -> VirtualMachine | Refused:
     owner = claim.owners[0]
     vm = scene.named(VirtualMachine, claim.namespace, owner.name) if owner.kind == "VirtualMachine" else None
     if vm is None or vm.uid != owner.uid:
-        return Refused("vm_owns_it", f"{owner.kind} {owner.name} with UID {owner.uid}, which owns it, is no VM")
+        return Refused("vm_owns_it", f"{owner.kind} {owner.name} with UID {owner.uid}, which owns it, isn't a VM")
     if vm.deleting is not None:
         return Refused("vm_owns_it", f"{vm.ref} is being deleted, and its IPAMClaims with it")
     if claim.vm not in ("", vm.name):
@@ -137,7 +137,7 @@ def _delete(finding: Finding, scene: Scene, claim: IPAMClaim, vm: VirtualMachine
     refused = unprotected(scene, claim) or stack_broken(scene) or unneeded(scene, claim)
     if refused:
         return refused
-    ips, undo = ", ".join(claim.ips), "none: a deletion can't be taken back"
+    ips, undo = ", ".join(claim.ips), "none: a deletion can't be undone"
     if not left and not allows(scene, vm):
         return _proposed(finding, claim, vm)
     then = _COMES_BACK if left else NEW_ADDRESS
@@ -154,14 +154,14 @@ def _delete(finding: Finding, scene: Scene, claim: IPAMClaim, vm: VirtualMachine
 def _proposed(finding: Finding, claim: IPAMClaim, vm: VirtualMachine) -> Plan:
     ips = ", ".join(claim.hosts)
     where = (
-        f"Delete {vm.ref} if nobody needs it any more. If it may start with another address than {ips}, annotate it: "
+        f"Delete {vm.ref} if it is no longer needed. If it can start with another address than {ips}, annotate it: "
         f"kubectl annotate virtualmachines.kubevirt.io -n {vm.namespace} {vm.name} {ALLOWED}=true"
     )
     return REMEDIATION.planned(
         finding,
         Patch(target=claim.ref, ops=()),
         vm=vm.name,
-        effect=f"Nothing is written: {vm.ref} may start again, and {ips} is reserved for it.",
+        effect=f"Nothing is written: {vm.ref} can start again, and {ips} is reserved for it.",
         risk=Risk.NONE,
         undo="none: nothing is written",
         proposal=Proposal(owner=f"the owner of {vm.ref}", where=where),
@@ -177,7 +177,7 @@ def _release(
 
 REMEDIATION = Remediation(
     id="reclaim_ipam_claim",
-    title="Take back the addresses that a VM does not need",
+    title="Reclaim addresses that a VM does not need",
     answers={"ipam_claims": ("LeakedClaim", "IdleReservation", "StuckTerminatingDeletedByHand")},
     writes=(Write("k8s.cni.cncf.io", "ipamclaims", ("delete", "patch"), (DELETED, RELEASED)),),
     plan=_plan,
@@ -193,8 +193,7 @@ REMEDIATION = Remediation(
 
 UNDO = NoUndo(
     "reclaim_ipam_claim",
-    "What was released can't be taken back: the network may give the addresses to another VM or pod. While the "
-    "IPAMClaim is terminating they are reserved. An IPAMClaim that is created again has none, since the API server "
-    "drops the status of what is created, and KubeVirt's IPAM controller creates one by itself when the VM has the "
-    "interface and starts.",
+    "A release can't be undone: the network can give the addresses to another VM or pod. While the IPAMClaim is "
+    "terminating, they are reserved. Created again, an IPAMClaim has no address, because the API server drops the "
+    "status of new objects. KubeVirt's IPAM controller creates an IPAMClaim when the VM has the interface and starts.",
 )

@@ -43,7 +43,7 @@ _NUDGE_SECONDS = 120.0
 @guard(
     had_time,
     {
-        "no_other_owner": "nothing but VMs and VMIs owns the IPAMClaim",
+        "no_other_owner": "only VMs and VMIs own the IPAMClaim",
         "vm_named": "the IPAMClaim names a VM or VMI, by an owner reference or its label",
         "vm_gone": "no VM that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, exists, "
         "other than its owner in deletion",
@@ -78,7 +78,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
 
 def _unfit(scene: Scene, claim: IPAMClaim) -> Refused | None:
     if claim.other_owners:
-        return Refused("no_other_owner", f"{claim.ref} also has owner references to what is no VM and no VMI")
+        return Refused("no_other_owner", f"{claim.ref} also has owner references to objects other than VMs and VMIs")
     if not names_of(claim):
         return Refused("vm_named", f"{claim.ref} has neither an owner reference to a VM or VMI, nor its label")
     return had_time(scene, claim)
@@ -161,6 +161,5 @@ REMEDIATION = Remediation(
 UNDO = annotation_only(
     "release_ipam_claim",
     VirtualMachine.KIND,
-    "KubeVirt's IPAM controller reconciles it once more, and may then release its IPAMClaims, as it does with any VM "
-    "in deletion.",
+    "KubeVirt's IPAM controller reconciles it again and can then release its IPAMClaims, as for any VM in deletion.",
 )

@@ -67,7 +67,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     if whole is None or claim is None:
         return Refused("same_object", f"{ref} does not exist")
     if claim.deleting is not None:
-        return Refused("not_being_deleted", f"{ref} is being deleted: no finalizer can be added to it any more")
+        return Refused("not_being_deleted", f"{ref} is being deleted: finalizers can no longer be added")
     owner = _owner(scene, claim)
     if isinstance(owner, Refused):
         return owner

@@ -86,7 +86,7 @@ def test_the_key_is_not_said(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize("name", ["", "a b", "https://a", "a:1", "*.example", "ä.example", "x" * 64])
 def test_what_is_no_name_is_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["certificate", "--directory", str(tmp_path), "--name", name]) == 2
-    assert "is no host name" in capsys.readouterr().err
+    assert "is not a host name" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -104,6 +104,6 @@ def test_without_a_certificate_nothing_is_served_unless_that_is_chosen(
     (tmp_path / "kubeconfig").write_text("{}")
     for words in (["serve"], ["reconcile", "run", "--config", str(ledger)]):
         assert main([*words, "--kubeconfig", str(tmp_path / "kubeconfig")]) == 2
-        assert "for TLS set tls.certFile and tls.keyFile" in (said := capsys.readouterr().err)
+        assert "For TLS, set tls.certFile and tls.keyFile" in (said := capsys.readouterr().err)
         assert "--insecure" in said
         assert len(said.splitlines()) == 1

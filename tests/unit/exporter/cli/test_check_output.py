@@ -129,7 +129,7 @@ def test_the_exit_code_is_of_what_is_shown_and_of_all_that_is_not_known(check: C
     [
         (["--check", "ipam_claim"], "no check is called 'ipam_claim'; did you mean ipam_claims?"),
         (["--reason", "OrphanClaims"], "no reason is called 'OrphanClaims'; did you mean OrphanClaim?"),
-        (["--min-age", "10"], "'10' is no duration; write it as 90s, 10m, 2h or 1d"),
+        (["--min-age", "10"], "'10' is not a duration. Write it as 90s, 10m, 2h or 1d"),
         (["--now", "yesterday"], "'yesterday' is no time"),
         (["--now", "2026-11-21T00:00:00"], "is no time; write it as 2026-11-21T17:30:00Z"),
         (["--min-severity", "bad"], "invalid choice: 'bad'"),
@@ -138,7 +138,7 @@ def test_the_exit_code_is_of_what_is_shown_and_of_all_that_is_not_known(check: C
         (["vm/pined"], "no VM is called 'pined'; did you mean"),
         (["node/node99"], "no node is called 'node99'; did you mean node0"),
         (["network/nosuch"], "no network is called 'nosuch'; there are"),
-        (["ffffffffffffffff"], "no finding and no cause has the id ffffffffffffffff, or it is gone"),
+        (["ffffffffffffffff"], "no finding and no cause has ID ffffffffffffffff, or it is gone"),
     ],
 )
 def test_a_wrong_word_is_answered_in_a_sentence(

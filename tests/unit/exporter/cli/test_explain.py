@@ -123,7 +123,7 @@ def test_of_a_reason_alone_the_names_are_left_open(capsys: pytest.CaptureFixture
         ),
         (["zzz"], "no check, reason, alert or metric is called 'zzz'; `steward explain` lists all"),
         (["vsock"], "vsock is a feature: `steward features vsock` says whether it is allowed, and who asks for it"),
-        (["0123abcd", "DUMP"], "no finding and no cause has the id 0123abcd, or it is gone; `steward check -o wide`"),
+        (["0123abcd", "DUMP"], "no finding and no cause has ID 0123abcd, or it is gone; `steward check -o wide`"),
         (["DeprecatedInUse", "--runbook"], "DeprecatedInUse has no alert, and so no runbook; `steward explain Dep"),
         (["0123abcd", "--complete"], "--complete says what a dump holds; it needs --from"),
     ],

@@ -112,7 +112,7 @@ def test_it_is_written_into_the_file_whose_comments_stay(
     code, _, err = said(capsys, *words, "--write")
     assert (code, err) == (
         2,
-        f"steward: the configuration has an entry of cause {worst['cause']} already; change that one\n",
+        f"steward: the configuration has an entry of cause {worst['cause']} already. Change that entry\n",
     )
 
 
@@ -262,7 +262,7 @@ def test_no_file_is_written_that_a_steward_would_refuse() -> None:
     for number in range(MOST):
         text += "" if text else "acknowledged:\n"
         text += "".join(f"{line}\n" for line in entry_lines(entry_of(f"{number:016x}")))
-    with pytest.raises(ValueError, match=f"may have {MOST}; take out those that are over"):
+    with pytest.raises(ValueError, match=f"may have {MOST}. Remove expired entries"):
         with_entry(text, entry_of("f" * 16))
 
 

@@ -75,7 +75,7 @@ def test_a_traceback_is_in_the_line(form: str, capsys: pytest.CaptureFixture[str
     try:
         raise ValueError(FORGED)
     except ValueError as error:
-        OURS.error('event="check raised" check=%s', "x", exc_info=error)
+        OURS.error('event="check crashed" check=%s', "x", exc_info=error)
     (line,) = lines(capsys)
     text = json.loads(line)["exception"] if form == "json" else line
     assert "Traceback (most recent call last)" in text

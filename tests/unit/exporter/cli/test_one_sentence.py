@@ -67,8 +67,8 @@ def test_a_server_that_is_not_there(command: list[str], tmp_path: Path, capsys: 
     url = f"http://127.0.0.1:{free_port()}"
     path = kubeconfig(tmp_path, url)
     sentence = (
-        f"steward: {url} is not reachable: Connection refused; check the server that your kubeconfig names, and the "
-        "way to it: `kubectl cluster-info` asks the same one\n"
+        f"steward: {url} is not reachable: Connection refused. Check the server in your kubeconfig and the network "
+        "path to it: `kubectl cluster-info` asks the same one\n"
     )
     assert said(capsys, *command, "--kubeconfig", str(path)) == (2, "", sentence)
 
@@ -80,35 +80,35 @@ def test_a_server_that_is_not_there(command: list[str], tmp_path: Path, capsys: 
             401,
             '{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "Unauthorized", "code": 401}',
             (
-                "URL does not accept your credentials (401 Unauthorized): they have expired, or are for another "
-                "cluster; log in again, and look with `kubectl auth whoami`"
+                "URL rejects your credentials (401 Unauthorized): they have expired or belong to another cluster. "
+                "Log in again and check with `kubectl auth whoami`"
             ),
         ),
         (
             404,
             "not found",
-            "URL is not a Kubernetes API: it answers /version with 404 not found; check the server of your kubeconfig",
+            "URL is not a Kubernetes API: it answers /version with 404 not found. Check the server in your kubeconfig",
         ),
         (
             200,
             "<html>Welcome</html>",
             (
-                "URL is not a Kubernetes API: it answers /version with another answer than a version; check the "
-                "server of your kubeconfig"
+                "URL is not a Kubernetes API: it answers /version with another answer than a version. Check the "
+                "server in your kubeconfig"
             ),
         ),
         (
             200,
             '{"version": "1.2"}',
             (
-                "URL is not a Kubernetes API: it answers /version with another answer than a version; check the "
-                "server of your kubeconfig"
+                "URL is not a Kubernetes API: it answers /version with another answer than a version. Check the "
+                "server in your kubeconfig"
             ),
         ),
         (
             503,
             "starting",
-            "URL can't answer now: 503 starting; try again later, or look with `kubectl get --raw /readyz?verbose`",
+            "URL can't respond now: 503 starting. Try again later, or check with `kubectl get --raw /readyz?verbose`",
         ),
     ],
 )
@@ -184,8 +184,8 @@ CREATED = "as `kubectl create token` prints it"
         (["check", "--feature", "gpu_dr"], "no feature or feature gate is called gpu_dr; did you mean gpu_dra?"),
         (["check", "--feature", "zzz"], "no feature or feature gate is called zzz; `steward features` lists them"),
         (["impact", "--delete-instancetype", "mediun"], INSTANCETYPE),
-        (["explain", ID], f"no finding and no cause has the id {ID}, or it is gone; `steward check -o wide` {SHOWS}"),
-        (["check", ID], f"no finding and no cause has the id {ID}, or it is gone; `-o wide` {SHOWS}"),
+        (["explain", ID], f"no finding and no cause has ID {ID}, or it is gone; `steward check -o wide` {SHOWS}"),
+        (["check", ID], f"no finding and no cause has ID {ID}, or it is gone; `-o wide` {SHOWS}"),
         (["ignore", ID, *UNTIL], f"no open cause has the id {ID}, and no finding; `steward check -o wide` {SHOWS}"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, list) else "",

@@ -79,7 +79,7 @@ async def test_what_is_asked_for_can_be_narrowed(running: Running) -> None:
         (["--exporter", "URL", "--from", "x"], "--exporter asks a running steward, and --from reads a dump; give one"),
         (["--token-file", "x"], "--token-file is for a running steward; it needs --exporter"),
         (["--exporter", "URL", "--probe-features"], "--probe-features asks a cluster; there is none behind --exporter"),
-        (["--exporter", "URL", "0123456789abcdef"], "no finding and no cause has the id 0123456789abcdef, or"),
+        (["--exporter", "URL", "0123456789abcdef"], "no finding and no cause has ID 0123456789abcdef, or"),
         (["--exporter", "http://127.0.0.1:9"], "http://127.0.0.1:9 is not reachable: Connection refused; "),
     ],
 )

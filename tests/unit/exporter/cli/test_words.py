@@ -34,7 +34,7 @@ from tests.all_of import each_of
         (["check", "-o", "foo"], "steward check: argument -o/--output: invalid choice: 'foo' (choose from "),
         (
             ["check", "-l", "a=("],
-            "steward check: argument --selector/-l: 'a=(' is no selector; write it as zone=a,!gpu ",
+            "steward check: argument --selector/-l: 'a=(' is not a selector. Write it as zone=a,!gpu ",
         ),
         (["diff", "a"], "steward diff: the following arguments are required: PATH; `steward help diff` says what it"),
     ],

@@ -26,18 +26,22 @@ def read(tmp_path: Path, text: str, environment: dict[str, str] | None = None) -
 @each_of(
     ("text", "path", "sentence"),
     [
-        ("acknowledged: 3", "acknowledged", "3 is no list of mappings"),
-        ("acknowledged: [3]", "acknowledged.0", "3 can't stand here; write a mapping with cause, until, because, by, "),
-        (ENTRY.replace("until: 2026-12-01, ", ""), "acknowledged.0.until", "it is missing; write date or time"),
-        (ENTRY.replace("because", "becaus"), "acknowledged.0.becaus", 'no such key; did you mean "because"?'),
+        ("acknowledged: 3", "acknowledged", "3 is not a list of mappings"),
+        (
+            "acknowledged: [3]",
+            "acknowledged.0",
+            "3 is not allowed here. Write a mapping with cause, until, because, by, ",
+        ),
+        (ENTRY.replace("until: 2026-12-01, ", ""), "acknowledged.0.until", "it is missing. Write date or time"),
+        (ENTRY.replace("because", "becaus"), "acknowledged.0.becaus", 'no such key. Did you mean "because"?'),
         (ENTRY.replace("2026-12-01", "2026-13-01"), "acknowledged.0.until", '"2026-13-01" is no date or time; write'),
         (ENTRY.replace("2026-12-01", "soon"), "acknowledged.0.until", '"soon" is no date or time; write it as'),
-        (ENTRY.replace("0123456789abcdef", "OrphanClaim"), "acknowledged.0.cause", '"OrphanClaim" is no id of a cause'),
-        (ENTRY.replace('"0123456789abcdef"', "1234567890123456"), "acknowledged.0.cause", "write it in quotes"),
+        (ENTRY.replace("0123456789abcdef", "OrphanClaim"), "acknowledged.0.cause", '"OrphanClaim" is not the ID of a'),
+        (ENTRY.replace('"0123456789abcdef"', "1234567890123456"), "acknowledged.0.cause", "Write it in quotes"),
         (ENTRY.replace("the vendor knows", '""'), "acknowledged.0.because", '"" is empty'),
-        (ENTRY.replace("}", ", severity: bad}"), "acknowledged.0.severity", '"bad" is not known; write info, warning'),
+        (ENTRY.replace("}", ", severity: bad}"), "acknowledged.0.severity", '"bad" is unknown. Write info, warning'),
         (ENTRY * 2, "acknowledged", "entries 0 and 1, counted from 0, are of the same cause 0123456789abcdef"),
-        (ENTRY * 501, "acknowledged", "it has 501 entries; 500 are the most"),
+        (ENTRY * 501, "acknowledged", "it has 501 entries, and the limit is 500"),
     ],
 )
 def test_each_mistake_gets_its_place_and_one_sentence(text: str, path: str, sentence: str, tmp_path: Path) -> None:
@@ -78,4 +82,6 @@ def test_a_variable_has_the_list_as_a_file_does(tmp_path: Path) -> None:
     assert len(got.config.acknowledged) == 1
     wrong = read(tmp_path, "", {"STEWARD_ACKNOWLEDGED": "x"})
     assert isinstance(wrong, Mistakes)
-    assert [(each.path, each.what) for each in wrong.each] == [("STEWARD_ACKNOWLEDGED", '"x" is no list of mappings')]
+    assert [(each.path, each.what) for each in wrong.each] == [
+        ("STEWARD_ACKNOWLEDGED", '"x" is not a list of mappings')
+    ]

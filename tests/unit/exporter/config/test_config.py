@@ -176,23 +176,23 @@ logFormat: jsn
     assert str(attempt(tmp_path, text, environment, context="")).splitlines() == [
         f"{tmp_path}/config.yaml, 14 mistakes:",
         "  seriesLimit.total: written twice, in lines 7 and 8",
-        "  listen: 9877 is no HOST:PORT; write it as 127.0.0.1:9877 or [::1]:9877",
-        '  log_level: no such key; did you mean "logLevel"?',
-        "  pace: 5 can't stand here; write a mapping with watch, staleAfter, lookAgain, longestWait",
-        '  staleAfter: no such key; did you mean "pace.staleAfter"?',
-        '  seriesLimit.family: "many" is no whole number of series',
-        "  seriesLimit.total: 0 is out of range; it must be 2 to 10000000",
-        '  checks.ipam_claim: no such check; did you mean "ipam_claims"?',
-        '  checks.sources.enabled: "yes" is neither true nor false',
-        '  checks.sources.settle: no such key; did you mean "settle" at the top?',
-        '  settle: "2 min" is no duration; write it as "90s", "10m", "2h30m" or "1d"',
-        "  kubeconfig: it has no value; write text, or leave it out",
-        '  context: 12 is no text; write it in quotes: "12"',
-        '  logFormat: "jsn" is not known; did you mean "json"?',
+        "  listen: 9877 is not HOST:PORT. Write it as 127.0.0.1:9877 or [::1]:9877",
+        '  log_level: no such key. Did you mean "logLevel"?',
+        "  pace: 5 is not allowed here. Write a mapping with watch, staleAfter, lookAgain, longestWait",
+        '  staleAfter: no such key. Did you mean "pace.staleAfter"?',
+        '  seriesLimit.family: "many" is not a whole number of series',
+        "  seriesLimit.total: 0 is out of range. It must be 2 to 10000000",
+        '  checks.ipam_claim: no such check. Did you mean "ipam_claims"?',
+        '  checks.sources.enabled: "yes" is not true or false',
+        '  checks.sources.settle: no such key. Did you mean "settle" at the top?',
+        '  settle: "2 min" is not a duration. Write it as "90s", "10m", "2h30m" or "1d"',
+        "  kubeconfig: it has no value. Write text, or omit it",
+        '  context: 12 is not text. Write it in quotes: "12"',
+        '  logFormat: "jsn" is unknown. Did you mean "json"?',
         "environment, 3 mistakes:",
-        '  STEWARD_LISTEN: "nowhere" is no HOST:PORT; write it as 127.0.0.1:9877 or [::1]:9877',
-        '  STEWARD_PACE__WATCHES: no such key; did you mean "STEWARD_PACE__WATCH"?',
-        '  STEWARD_SERIES_LIMIT_TOTAL: no such key; did you mean "STEWARD_SERIES_LIMIT__TOTAL"?',
+        '  STEWARD_LISTEN: "nowhere" is not HOST:PORT. Write it as 127.0.0.1:9877 or [::1]:9877',
+        '  STEWARD_PACE__WATCHES: no such key. Did you mean "STEWARD_PACE__WATCH"?',
+        '  STEWARD_SERIES_LIMIT_TOTAL: no such key. Did you mean "STEWARD_SERIES_LIMIT__TOTAL"?',
         "command line, 1 mistake:",
         '  --context: "" is empty',
     ]
@@ -203,7 +203,7 @@ logFormat: jsn
     [
         (
             "{url: 'ftp://a'}",
-            'reconcile.url: "ftp://a" is no URL of a server; write it as https://HOST:PORT, without a path',
+            'reconcile.url: "ftp://a" is not the URL of a server. Write it as https://HOST:PORT, without a path',
         ),
         ("{url: 'https://user:secret@a'}", "reconcile.url: "),
         ("{url: 'https://a/plans'}", "reconcile.url: "),
@@ -213,7 +213,7 @@ logFormat: jsn
         ("{caFile: /c}", "reconcile.caFile: it is for the sidecar at reconcile.url, which is not set"),
         (
             "{url: 'http://sidecar.ns.svc:9878', tokenFile: /t}",
-            "reconcile.tokenFile: a token is not sent over http to another host; write reconcile.url with https",
+            "reconcile.tokenFile: a token is not sent over http to another host. Write reconcile.url with https",
         ),
         ("{url: 'http://127.0.0.1.nip.io', tokenFile: /t}", "reconcile.tokenFile: "),
     ],
@@ -246,20 +246,23 @@ def test_a_sidecar_is_configured_by_its_url(url: str, token: str, tmp_path: Path
             "line 1, column 16: while parsing a flow sequence, expected ',' or ']', but got '<stream end>'",
         ),
         ("settle: 1s\nseriesLimit: a: b", "line 2, column 15: mapping values are not allowed here"),
-        ("listen: &a b:1", "line 1, column 9: anchors and aliases are not supported; write the value out"),
-        ("listen: *a", "line 1, column 9: anchors and aliases are not supported; write the value out"),
-        ("listen: !!python/name:os.system x", "line 1, column 9: tags are not supported; write the value without it"),
-        ("settle: 1s\n---\nsettle: 2s", "line 2, column 1: a second document starts here; only one may be there"),
+        ("listen: &a b:1", "line 1, column 9: anchors and aliases are not supported. Write the value out"),
+        ("listen: *a", "line 1, column 9: anchors and aliases are not supported. Write the value out"),
+        (
+            "listen: !!python/name:os.system x",
+            "line 1, column 9: tags are not supported. Write the value without the tag",
+        ),
+        ("settle: 1s\n---\nsettle: 2s", "line 2, column 1: a second document starts here. Only one is allowed"),
         ("\n? {a: 1}\n: 2", "line 2: a key must be plain text"),
         ("listen: a:1\nlisten: b:1", "listen: written twice, in lines 1 and 2"),
         ("a: \x00", "line 1: a character that YAML does not allow"),
         ('a: "\\UFFFFFFFF"', "a number or an escaped character in it is too large"),
         ("[" * 5000, "line 1, column 17: this is nested too deeply"),
         ("#" * (1 << 20) + "##", "it is larger than 1 MiB"),
-        ("token-of-somebody", "text can't stand here; write a mapping with "),
+        ("token-of-somebody", "text is not allowed here. Write a mapping with "),
         ('"\\ud800": 1', "line 1: a key must be plain text"),
-        ('logLevel: "\\ud800"', 'logLevel: "?" is not known; write debug, info, warning or error'),
-        ('checks: {names: {share: "\\ud800"}}', 'checks.names.share: "?" is no number'),
+        ('logLevel: "\\ud800"', 'logLevel: "?" is unknown. Write debug, info, warning or error'),
+        ('checks: {names: {share: "\\ud800"}}', 'checks.names.share: "?" is not a number'),
         (b"listen: \xff", "byte 9 is not UTF-8 text"),
     ],
 )
@@ -282,52 +285,52 @@ def test_an_empty_file_or_section_sets_nothing_or_little(text: str, tmp_path: Pa
     [
         (
             "assumeUpstreamVersion: v4.19",
-            'assumeUpstreamVersion: "v4.19" is no version of KubeVirt\'s own releases; write it as "v1.8.4"',
+            'assumeUpstreamVersion: "v4.19" is not a release of KubeVirt. Write it as "v1.8.4"',
         ),
         (
             "assumeUpstreamVersion: v1.9.0-9-gd923fdb",
-            'assumeUpstreamVersion: "v1.9.0-9-gd923fdb" is between two releases; write the one before it, "v1.9.0"',
+            'assumeUpstreamVersion: "v1.9.0-9-gd923fdb" is between two releases. Write the earlier release, "v1.9.0"',
         ),
-        ("settle: 90", 'settle: 90 has no unit; write it as "90s" if seconds are meant'),
-        ("settle: 1:30", 'settle: "1:30" is no duration; write it as "90s", "10m", "2h30m" or "1d"'),
-        ("settle: 1h1d", 'settle: "1h1d" is no duration; write it as "90s", "10m", "2h30m" or "1d"'),
-        ("settle: [1s]", 'settle: a list is no duration; write it as "90s", "10m", "2h30m" or "1d"'),
-        ("settle: 2m", "settle: 2m is out of range; it must be 0s to 1m"),
-        ("seriesLimit: {family: true}", "seriesLimit.family: true is no whole number of series"),
-        ("seriesLimit: {family: 2.5}", "seriesLimit.family: 2.5 is no whole number of series"),
-        ("seriesLimit: {family: 0o17}", 'seriesLimit.family: "0o17" is no whole number of series'),
-        ("checks: {names: {spared: x}}", 'checks.names.spared: "x" is no list of texts'),
-        ("checks: {names: {spared: [1]}}", 'checks.names.spared: 1 is no text; write it in quotes: "1"'),
-        ("checks: {names: {share: 2}}", "checks.names.share: 2 is out of range; it must be 0 to 1"),
+        ("settle: 90", 'settle: 90 has no unit. Write it as "90s" if seconds are meant'),
+        ("settle: 1:30", 'settle: "1:30" is not a duration. Write it as "90s", "10m", "2h30m" or "1d"'),
+        ("settle: 1h1d", 'settle: "1h1d" is not a duration. Write it as "90s", "10m", "2h30m" or "1d"'),
+        ("settle: [1s]", 'settle: a list is not a duration. Write it as "90s", "10m", "2h30m" or "1d"'),
+        ("settle: 2m", "settle: 2m is out of range. It must be 0s to 1m"),
+        ("seriesLimit: {family: true}", "seriesLimit.family: true is not a whole number of series"),
+        ("seriesLimit: {family: 2.5}", "seriesLimit.family: 2.5 is not a whole number of series"),
+        ("seriesLimit: {family: 0o17}", 'seriesLimit.family: "0o17" is not a whole number of series'),
+        ("checks: {names: {spared: x}}", 'checks.names.spared: "x" is not a list of texts'),
+        ("checks: {names: {spared: [1]}}", 'checks.names.spared: 1 is not text. Write it in quotes: "1"'),
+        ("checks: {names: {share: 2}}", "checks.names.share: 2 is out of range. It must be 0 to 1"),
         (
             "checks: {names: {longestName: 3, spared: [x]}}",
             "checks.names: spared is of no use where longestName is below 4",
         ),
         (
             f"checks: {{{', '.join(f'{check.id}: {{enabled: false}}' for check in CHECKS if check.id != 'sources')}}}",
-            "checks: nothing would be looked at; leave a check enabled",
+            "checks: no check would run. Leave at least one check enabled",
         ),
         (
             "- listen",
-            "a list can't stand here; write a mapping with listen, insecure, hosts, tls, login, kubeconfig, context, ",
+            "a list is not allowed here. Write a mapping with listen, insecure, hosts, tls, login, kubeconfig, ",
         ),
-        ("tls: {certFile: /c}", "tls: certFile and keyFile go together; set both or none"),
+        ("tls: {certFile: /c}", "tls: certFile and keyFile belong together. Set both or neither"),
         (
             "insecure: true\ntls: {certFile: /c, keyFile: /k}",
-            "insecure: plain HTTP has no certificate; leave tls out, or insecure",
+            "insecure: plain HTTP has no certificate. Omit tls or insecure",
         ),
-        ("hosts: [a, 'b:1']", 'hosts: "b:1" is no host name; write it as steward.example.org, without a port'),
-        ("hosts: a", 'hosts: "a" is no list of host names'),
+        ("hosts: [a, 'b:1']", 'hosts: "b:1" is not a host name. Write it as steward.example.org, without a port'),
+        ("hosts: a", 'hosts: "a" is not a list of host names'),
         (
             "reconcile: {serverName: a}",
             "reconcile.serverName: it is for the sidecar at reconcile.url, which is not set",
         ),
         (
             "reconcile: {url: 'http://a', serverName: a}",
-            "reconcile.serverName: a server has a certificate with https only; write reconcile.url with https",
+            "reconcile.serverName: only https has a server certificate. Write reconcile.url with https",
         ),
-        ("listen: a:70000", 'listen: "a:70000" is no HOST:PORT; write it as 127.0.0.1:9877 or [::1]:9877'),
-        (f"listen: {'x' * 500}", f'listen: "{"x" * 59}… is no HOST:PORT'),
+        ("listen: a:70000", 'listen: "a:70000" is not HOST:PORT. Write it as 127.0.0.1:9877 or [::1]:9877'),
+        (f"listen: {'x' * 500}", f'listen: "{"x" * 59}… is not HOST:PORT'),
     ],
 )
 def test_a_wrong_value_is_reported_with_what_would_be_right(text: str, said: str, tmp_path: Path) -> None:
@@ -338,7 +341,7 @@ def test_variables_of_others_are_left_alone(tmp_path: Path) -> None:
     links = {"STEWARD_PORT": "tcp://10.0.0.1:80", "STEWARD_SERVICE_HOST": "10.0.0.1", "STEWARD_PORT_80_TCP_ADDR": "x"}
     assert loaded(tmp_path, "", {**links, "STEWARD_SHARED": "x", "STEWARD_CONFIG": "x", "PATH": "/"})
     assert mistakes(tmp_path, "", {"STEWARD_CONFG": "x"}) == [
-        'STEWARD_CONFG: no such key; did you mean "STEWARD_CONFIG"?'
+        'STEWARD_CONFG: no such key. Did you mean "STEWARD_CONFIG"?'
     ]
 
 
@@ -524,7 +527,7 @@ def test_commands_check_and_show(
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text("settle: 1s\nlogLevel: error\n")
     bad.write_text("setle: 1s\n")
-    reported = f'{bad}, 1 mistake:\n  setle: no such key; did you mean "settle"?\n'
+    reported = f'{bad}, 1 mistake:\n  setle: no such key. Did you mean "settle"?\n'
 
     assert run(["config", "check", str(good)], capsys) == (0, f"{good} is fine\n", "")
     assert run(["config", "check", str(bad)], capsys) == (2, reported, "")
@@ -555,6 +558,6 @@ def test_thousands_of_unknown_keys_are_refused_at_once(tmp_path: Path) -> None:
     assert len(mistakes.each) == 5000
     lines = str(mistakes).splitlines()
     assert lines[0].endswith("5000 mistakes:")
-    assert lines[1] == '  logLevl0: no such key; did you mean "logLevel"?'
+    assert lines[1] == '  logLevl0: no such key. Did you mean "logLevel"?'
     assert lines[-1] == "  and 4900 more"
     assert len(lines) == 102

@@ -156,12 +156,12 @@ async def test_good_then_bad_then_good_again(
         await takes("seriesLimit: {familly: 7}\nlogLevel: 3\n", success=0.0)
         page = await steward.text("/health")
         assert "Configuration invalid" in page
-        assert "<code>seriesLimit.familly</code>: no such key; did you mean &#34;family&#34;?" in page
+        assert "<code>seriesLimit.familly</code>: no such key. Did you mean &#34;family&#34;?" in page
         assert has(less) in await steward.text()
         assert await steward.dropped() == dropped
         assert logging.root.level == logging.INFO
-        assert 'event="configuration refused"' in caplog.text
-        assert "logLevel: 3 is not known" in caplog.text
+        assert 'event="configuration rejected"' in caplog.text
+        assert "logLevel: 3 is unknown" in caplog.text
 
         await takes(GOOD)
         assert has(GOOD) in await steward.text()
@@ -209,7 +209,7 @@ def test_a_file_that_has_become_empty_is_a_mistake_and_changes_nothing(whose: st
 async def test_what_takes_effect_at_the_next_start_is_reported_and_counts_as_success(
     cluster: FakeApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    said = "listen changed; it takes effect at the next start"
+    said = "listen changed. It takes effect at the next start"
     async with served(cluster, tmp_path, GOOD) as steward:
 
         async def reported() -> bool:

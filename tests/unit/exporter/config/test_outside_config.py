@@ -54,29 +54,29 @@ def test_links_of_a_file_and_of_a_variable_are_the_same(tmp_path: Path) -> None:
     [
         ({"url": CONSOLE}, "links.0: a link needs a name"),
         ({"name": "x"}, "links.0: a link needs a url"),
-        (5, "links.0: 5 can't stand here; write a mapping with name, url, kinds"),
-        ({"name": "x", "url": CONSOLE, "kind": "VM"}, 'links.0.kind: no such key; did you mean "kinds"?'),
+        (5, "links.0: 5 is not allowed here. Write a mapping with name, url, kinds"),
+        ({"name": "x", "url": CONSOLE, "kind": "VM"}, 'links.0.kind: no such key. Did you mean "kinds"?'),
         (
             {"name": "x", "url": "https://h/{nam}"},
-            'links.0.url: "https://h/{nam}" has {nam}, which stands for nothing; did you mean {name}?',
+            'links.0.url: "https://h/{nam}" has {nam}, which is not a field. Did you mean {name}?',
         ),
         (
             {"name": "x", "url": "javascript:alert(1)"},
-            'links.0.url: "javascript:alert(1)" is no link; write it as https://HOST/PATH with {name} and the like',
+            'links.0.url: "javascript:alert(1)" is not a link. Write it as https://HOST/PATH with {name} and the like',
         ),
         (
             {"name": "x", "url": "https://{name}.example/"},
-            'links.0.url: "https://{name}.example/" has a field in its host; fields may stand behind it only',
+            'links.0.url: "https://{name}.example/" has a field in its host. Fields can only stand after the host',
         ),
         (
             {"name": "x", "url": "https://admin:secret@h/"},
-            "links.0.url: a link must not have a user or a password in it: everybody who opens the page sees it",
+            "links.0.url: a link must not contain a user or a password: every user of the web UI sees it",
         ),
         (
             {"name": "x", "url": "https://h/{name"},
-            'links.0.url: "https://h/{name" has a single brace; write {name} for a name, %7B and %7D for braces',
+            'links.0.url: "https://h/{name" has a single brace. Write {name} for a name, %7B and %7D for braces',
         ),
-        ({"name": "x", "url": "https://h/{cluster}"}, "links: {cluster} stands for nothing; set cluster too"),
+        ({"name": "x", "url": "https://h/{cluster}"}, "links: {cluster} has no value. Set cluster too"),
     ],
 )
 def test_a_wrong_link_is_one_sentence(link: Any, sentence: str, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_wrong_link_is_one_sentence(link: Any, sentence: str, tmp_path: Path) 
 
 
 def test_a_wrong_variable_is_called_by_its_name(tmp_path: Path) -> None:
-    assert refusal(tmp_path, "", {"STEWARD_LINKS": "console"}) == 'STEWARD_LINKS: "console" is no list of links'
+    assert refusal(tmp_path, "", {"STEWARD_LINKS": "console"}) == 'STEWARD_LINKS: "console" is not a list of links'
     wrong = {"STEWARD_LINKS": "[{name: x, url: 'https://h/{nam}'}]"}
     assert refusal(tmp_path, "", wrong).startswith("STEWARD_LINKS: ")
 

@@ -180,7 +180,7 @@ def test_nobody_knows_what_counts_without_one_deployed_kubevirt() -> None:
     ("row", "why"),
     [
         ({"version": ""}, "has no version in its status yet"),
-        ({"version": "v4.19.1-rhel9"}, 'is of version "v4.19.1-rhel9", which is none of upstream'),
+        ({"version": "v4.19.1-rhel9"}, 'is of version "v4.19.1-rhel9", which is not an upstream release'),
         ({"version": "v1.9.0-beta.0.1264+d923fdb8150000"}, "v1.9.0-beta.0 and 1264 commits"),
         ({"version": "v0.41.0"}, "older than v0.59.0"),
         (

@@ -148,7 +148,7 @@ def starting(*, ready: bool) -> Act:
         if not ready:
             stage.inject(Fault("/readyz", answer=faults.internal_error()))
         stage.cut()
-        says = "once the next look says the same" if ready else "the API server is not ready"
+        says = "the next discovery has to confirm that" if ready else "the API server is not ready"
         await stage.until(lambda: says in stage.why())
         stage.change()
         stage.server.faults.clear()

@@ -88,7 +88,7 @@ async def test_a_compressed_watch_comes_line_by_line(tmp_path: Path) -> None:
     [
         (b"no gzip", "gzip", MalformedError, "the response can't be decompressed: .*incorrect header check"),
         (compressed(LIST)[:-9], "gzip", UnreachableError, "the compressed response ends before it is complete"),
-        (compressed(LIST) + b"more", "gzip", MalformedError, "the compressed response goes on behind its end"),
+        (compressed(LIST) + b"more", "gzip", MalformedError, "the compressed response has data after its end"),
         (LIST, "br", MalformedError, "the response is compressed as 'br', which was not asked for"),
     ],
 )

@@ -93,7 +93,7 @@ async def test_a_kind_that_is_not_served_is_absent(answers: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("code", [429, 500, 503])
 async def test_that_a_kind_is_not_served_is_no_answer_of_a_server_that_is_not_ready(code: int) -> None:
-    why = r"503 the API server is not ready, so whether it serves things\.example\.org is not known"
+    why = r"503 the API server is not ready: whether it serves things\.example\.org is unknown"
     with pytest.raises(StatusError, match=why):
         await client({READY: code})[0].served_version(KIND)
 

@@ -260,7 +260,7 @@ async def test_a_list_without_a_version_is_no_empty_list() -> None:
     assert played.lists == 2
     assert (
         SyncState.FAILING,
-        f"cannot list or watch {CLAIMS}: the response is not a list: it has no resourceVersion",
+        f"can't list or watch {CLAIMS}: the response is not a list: it has no resourceVersion",
     ) in played.why
     assert set(played.held) == {"a"}
 
@@ -289,7 +289,7 @@ async def test_a_list_that_expires_again_and_again_is_a_failure_and_never_read_i
     assert played.reflector.stats.errors == {"410": 1}
     assert (
         SyncState.FAILING,
-        f"cannot list or watch {CLAIMS}: 410 the list expired between two pages 5 times in a row",
+        f"can't list or watch {CLAIMS}: 410 the list expired between two pages 5 times in a row",
     ) in played.why
 
 
@@ -324,7 +324,7 @@ async def test_pages_without_an_end_are_given_up_in_time(why: str, monkeypatch: 
     monkeypatch.setattr(get_json, "_MOST_OBJECTS", 100)
     pages = [ENDLESS[why](at) for at in range(30)]
     played = await play(StatusError(400, "no"), pages=pages, page_of=[claim("a", 45)], until=0.5)
-    assert (SyncState.FAILING, f"cannot list or watch {CLAIMS}: the list of {CLAIMS} does not end: {why}") in played.why
+    assert (SyncState.FAILING, f"can't list or watch {CLAIMS}: the list of {CLAIMS} does not end: {why}") in played.why
     assert played.pages.index(("", 250), 1) <= 21  # and begins again
     assert played.reflector.stats.errors["malformed"] >= 1
 
@@ -361,7 +361,7 @@ async def test_a_streaming_list_without_an_end_is_given_up_after_minutes() -> No
     assert now == 310.0
     assert (played.since, played.lists) == ([None, "50"], 1)
     why = "the streaming list has not come to its end within 300 s"
-    assert (SyncState.FAILING, f"cannot list or watch {CLAIMS}: {why}") in played.why
+    assert (SyncState.FAILING, f"can't list or watch {CLAIMS}: {why}") in played.why
     assert set(played.held) == {"b"}
 
 
@@ -370,7 +370,7 @@ async def test_a_streaming_list_of_too_much_is_given_up(monkeypatch: pytest.Monk
     endless = (added(f"a{at}", at) for at in itertools.count(1))
     played = await play(endless, page_of=[claim("b", 40)])
     why = f"the list of {CLAIMS} does not end: it has more than 100 objects"
-    assert (SyncState.FAILING, f"cannot list or watch {CLAIMS}: {why}") in played.why
+    assert (SyncState.FAILING, f"can't list or watch {CLAIMS}: {why}") in played.why
     assert set(played.held) == {"b"}
 
 
@@ -502,7 +502,7 @@ async def test_a_watch_that_is_not_accepted_is_given_up_as_soon_as_a_list() -> N
     played = await play(START, NEVER, pace=IMPATIENT)
     assert played.since == [None, "10", "10"]
     assert played.reflector.stats.errors == {"unreachable": 1}
-    assert (SyncState.BEHIND, f"cannot list or watch {CLAIMS}: no response to the watch within 0 s") in played.why
+    assert (SyncState.BEHIND, f"can't list or watch {CLAIMS}: no response to the watch within 0 s") in played.why
 
 
 async def test_so_may_the_watch_that_a_streaming_list_goes_over_into() -> None:
@@ -561,7 +561,7 @@ async def test_a_watch_that_ends_at_once_says_so_and_waits_longer_each_time() ->
 
 
 @pytest.mark.parametrize(
-    ("code", "says"), [(401, "renew the credentials"), (403, 'grant "list" and "watch" on ipamclaims')]
+    ("code", "says"), [(401, "Renew the credentials"), (403, 'Grant "list" and "watch" on ipamclaims')]
 )
 async def test_what_may_not_be_seen_is_forbidden_and_what_is_held_stays(code: int, says: str) -> None:
     played = await play(START, StatusError(code, "no"), [added("c", 12), bookmark(30, ends=True)])
@@ -588,7 +588,7 @@ async def test_what_is_stale_stays_so_until_a_watch_goes_again() -> None:
 
 async def test_what_was_never_listed_is_failing() -> None:
     played = await play(UnreachableError("no connection"), START)
-    assert played.why[1] == (SyncState.FAILING, f"cannot list or watch {CLAIMS}: no connection")
+    assert played.why[1] == (SyncState.FAILING, f"can't list or watch {CLAIMS}: no connection")
 
 
 async def test_it_counts_what_it_saw() -> None:

@@ -178,7 +178,7 @@ async def test_the_sync_state_and_its_reason_follow_the_api_server(tmp_path: Pat
     async with staged(tmp_path, failing, {}) as stage:
         assert (stage.sync_state("IPAMClaim"), stage.why()) == (SyncState.STARTING, f"{CLAIMS} has not been listed yet")
         await stage.until_sync_state(SyncState.FAILING)
-        assert stage.why() == f"cannot list or watch {CLAIMS}: 500 etcdserver: request timed out"
+        assert stage.why() == f"can't list or watch {CLAIMS}: 500 etcdserver: request timed out"
         stage.server.faults.clear()
         await stage.until_sync_state(SyncState.LIVE)
         assert stage.why() == ""
@@ -186,7 +186,7 @@ async def test_the_sync_state_and_its_reason_follow_the_api_server(tmp_path: Pat
         port = int(stage.server.url.rpartition(":")[2])
         await stage.server.stop()
         await stage.until_sync_state(SyncState.BEHIND)
-        await stage.until(lambda: stage.why().startswith(f"cannot list or watch {CLAIMS}: no connection to http://"))
+        await stage.until(lambda: stage.why().startswith(f"can't list or watch {CLAIMS}: no connection to http://"))
         await stage.until_sync_state(SyncState.STALE)
         assert stage.why() == f"no connection for {CLAIMS} for 0 s"
         await stage.server.start(port=port)
@@ -195,8 +195,8 @@ async def test_the_sync_state_and_its_reason_follow_the_api_server(tmp_path: Pat
         stage.server.faults.add(Fault("/ipamclaims", answer=faults.forbidden()))
         stage.cut()
         await stage.until_sync_state(SyncState.FORBIDDEN)
-        assert stage.why().startswith(f"cannot list {CLAIMS} in all namespaces: 403 {CLAIMS} is forbidden: User ")
-        assert stage.why().endswith(f'; grant "list" and "watch" on {CLAIMS}')
+        assert stage.why().startswith(f"can't list {CLAIMS} in all namespaces: 403 {CLAIMS} is forbidden: User ")
+        assert stage.why().endswith(f'. Grant "list" and "watch" on {CLAIMS}')
         stage.server.faults.clear()
         await stage.until_sync_state(SyncState.LIVE)
 

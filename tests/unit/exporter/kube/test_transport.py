@@ -126,7 +126,7 @@ async def test_a_missing_kubeconfig_and_none_at_all(tmp_path: Path) -> None:
     async with opened(str(tmp_path / "none")) as transport:
         with pytest.raises(ConfigError, match=r"^kubeconfig .*/none can't be used: there is no such file$"):
             await get(transport)
-    with pytest.raises(ConfigError, match=r"^no cluster is configured: .*; set one with --kubeconfig$"):
+    with pytest.raises(ConfigError, match=r"^no cluster is configured: .*. Set one with --kubeconfig$"):
         Transport.from_environment()
 
 

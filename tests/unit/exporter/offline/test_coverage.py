@@ -134,7 +134,7 @@ def test_a_page_is_no_whole_list_and_is_named(tmp_path: Path, capsys: pytest.Cap
     for words in ((), ("--complete",)):
         code, reasons, why = found(capsys, path, *words)
         assert (code, reasons) == (2, set())
-        assert "vms.json has one page of a list of virtualmachines.kubevirt.io, which goes on; add the output" in why
+        assert "vms.json has only one page of a list of virtualmachines.kubevirt.io; add the output" in why
     main(["check", "--from", str(path)])
     out = capsys.readouterr().out
     assert "one page of a list" in out

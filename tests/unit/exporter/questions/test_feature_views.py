@@ -253,7 +253,7 @@ def test_what_may_be_the_build_of_a_release_says_the_line_to_set() -> None:
     [
         ([], "no KubeVirt object is deployed"),
         ([KUBEVIRT, KUBEVIRT | {"name": "second"}], "2 KubeVirt objects are deployed"),
-        ([KUBEVIRT | {"version": "2024.1-enterprise"}], "which is none of upstream"),
+        ([KUBEVIRT | {"version": "2024.1-enterprise"}], "which is not an upstream release"),
         ([KUBEVIRT | {"configuration": {"network": {"defaultNetworkInterface": "token-ring"}}}], "ignored as a whole"),
         ([KUBEVIRT | {"undecodable": True}], "could not be read"),
     ],

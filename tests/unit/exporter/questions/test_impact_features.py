@@ -357,7 +357,7 @@ def test_a_gate_is_switched_on_by_what_counts(
         (
             {"set": "network.defaultNetworkInterface=passt"},
             (
-                'spec.configuration.network.defaultNetworkInterface: "passt" is none of bridge, slirp, '
+                'spec.configuration.network.defaultNetworkInterface: "passt" is not one of bridge, slirp, '
                 "masquerade; KubeVirt "
                 "ignores such a configuration as a whole, and goes on with the last valid one"
             ),
@@ -418,7 +418,7 @@ def test_what_can_not_be_done_is_refused_in_a_sentence(asked: Row, sentence: str
         (
             [kubevirt("v4.17.3-9.el9")],
             (
-                'KubeVirt kubevirt/kubevirt is of version "v4.17.3-9.el9", which is none of upstream; set '
+                'KubeVirt kubevirt/kubevirt is of version "v4.17.3-9.el9", which is not an upstream release; set '
                 "assumeUpstreamVersion to the release that it is built of, such as v1.8.4"
             ),
         ),

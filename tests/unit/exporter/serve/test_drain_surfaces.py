@@ -123,7 +123,7 @@ async def test_what_is_no_parameter_is_refused(http: aiohttp.ClientSession) -> N
     status, text, _ = await get(http, "/api/v1/drain?nodes=node01")
     assert (status, json.loads(text)) == (
         400,
-        {"error": "'nodes' is no filter; filters are: node, all-cordoned, selector"},
+        {"error": "'nodes' is not a filter. Filters are: node, all-cordoned, selector"},
     )
 
 
@@ -286,10 +286,10 @@ def test_where_the_volumes_of_a_dump_can_be_used_counts(tmp_path: Path, capsys: 
 
 def test_a_selector_that_is_none_is_refused(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, said = run(["-l", "zone in a", "--from", dump], capsys)
-    assert (code, "is no selector; write it as zone=a,!gpu or as tier in (web,db); `steward help drain`" in said) == (
-        2,
-        True,
-    )
+    assert (
+        code,
+        "is not a selector. Write it as zone=a,!gpu or as tier in (web,db); `steward help drain`" in said,
+    ) == (2, True)
 
 
 def test_help_says_what_the_exit_codes_mean(capsys: pytest.CaptureFixture[str]) -> None:

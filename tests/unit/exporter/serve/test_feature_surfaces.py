@@ -101,7 +101,7 @@ async def test_one_is_asked_for_by_its_name(server: Served) -> None:
     assert [each["feature"] for each in found["features"]] == ["downward_metrics"]
     for query, status, said in (
         ("?feature=vsok", 404, "did you mean vsock?"),
-        ("?colour=red", 400, "is no filter"),
+        ("?colour=red", 400, "is not a filter"),
         ("?unallowed=maybe", 400, "true or false"),
     ):
         code, _, body = await server.get(f"/api/v1/features{query}")

@@ -50,7 +50,7 @@ async def test_head_has_the_headers_of_get_and_no_body(server: Served, path: str
 async def test_other_methods_are_refused_in_a_sentence(server: Served, path: str, method: str) -> None:
     status, headers, body = await server.get(path, method)
     assert (status, headers["Allow"]) == (405, "GET, HEAD")
-    sentence = f"{method} is not allowed here; there are: GET, HEAD"
+    sentence = f"{method} is not allowed here. Allowed: GET, HEAD"
     assert body.decode() == (json.dumps({"error": sentence}) if path.startswith("/api/") else f"{sentence}\n")
 
 
@@ -66,7 +66,7 @@ async def test_an_unknown_path_is_answered_with_those_there_are(server: Served, 
 @each_of(
     ("path", "sentence"),
     [
-        ("/api/v1/findings?colour=red", "'colour' is no filter; filters are: check, reason, severity"),
+        ("/api/v1/findings?colour=red", "'colour' is not a filter. Filters are: check, reason, severity"),
         ("/api/v1/findings?severity=bad", "severity='bad' can't be found here; there are critical, info, warning"),
         ("/api/v1/findings?check=nothing", "check='nothing' can't be found here; there are many"),
         ("/api/v1/findings?reason=Few,Many", "reason='Few' can't be found here; there are Many"),
@@ -79,23 +79,23 @@ async def test_an_unknown_path_is_answered_with_those_there_are(server: Served, 
         ("/api/v1/findings?generation=x", "generation='x' is not a whole number"),
         ("/api/v1/findings?generation=" + "9" * 5000, "is not a whole number"),
         ("/api/v1/findings?generation=%D9%A3", "is not a whole number"),
-        ("/api/v1/networks?colour=red", "'colour' is no filter; there is: network"),
+        ("/api/v1/networks?colour=red", "'colour' is not a filter. The filter is: network"),
         ("/api/v1/networks?network=a&network=b", "network is given 2 times"),
-        ("/api/v1/instancetypes?colour=red", "'colour' is no filter; there is: name"),
+        ("/api/v1/instancetypes?colour=red", "'colour' is not a filter. The filter is: name"),
         ("/api/v1/instancetypes?name=a,b", "name is given 2 times"),
-        ("/api/v1/drain?colour=red", "'colour' is no filter; filters are: node, all-cordoned, selector"),
-        ("/drain?colour=red", "'colour' is no filter; filters are: node, all-cordoned, selector"),
-        ("/findings?colour=red", "'colour' is no filter; filters are: "),
+        ("/api/v1/drain?colour=red", "'colour' is not a filter. Filters are: node, all-cordoned, selector"),
+        ("/drain?colour=red", "'colour' is not a filter. Filters are: node, all-cordoned, selector"),
+        ("/findings?colour=red", "'colour' is not a filter. Filters are: "),
         ("/findings?page=x", "page='x' is not a whole number"),
         ("/findings?severity=bad", "there are critical, info, warning"),
         ("/findings?area=network", "There is no area 'network'; there are: other."),
         ("/findings?since=year", "There is no since 'year'; there are: hour, day, week, older."),
         ("/findings?sort=colour", "Findings can't be sorted by 'colour'; there are: severity, age"),
-        ("/findings?name%0d%0aX-Evil:1=x", "is no filter"),
-        ("/findings.csv?colour=red", "'colour' is no filter"),
-        ("/findings.json?colour=red", "'colour' is no filter"),
-        ("/search?p=x", "'p' is no filter; there is: q"),
-        ("/api/v1/generation?colour=red", "'colour' is no filter; filters are: wait, generation"),
+        ("/findings?name%0d%0aX-Evil:1=x", "is not a filter"),
+        ("/findings.csv?colour=red", "'colour' is not a filter"),
+        ("/findings.json?colour=red", "'colour' is not a filter"),
+        ("/search?p=x", "'p' is not a filter. The filter is: q"),
+        ("/api/v1/generation?colour=red", "'colour' is not a filter. Filters are: wait, generation"),
     ],
 )
 async def test_a_wrong_parameter_is_refused_in_a_sentence(server: Served, path: str, sentence: str) -> None:

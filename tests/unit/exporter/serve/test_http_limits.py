@@ -193,7 +193,7 @@ async def test_while_connections_are_in_use_some_are_kept_for_health_and_the_scr
                 assert (await made.get(path))[0] == 200
         status, headers, body = await made.get(poll)
         assert (status, headers["Retry-After"]) == (503, "5")
-        assert body == b'{"error": "all connections are in use; try again in some seconds"}'
+        assert body == b'{"error": "all connections are in use. Try again in some seconds"}'
         for each in waiting:
             each.close()
         while (await made.get(poll.replace("50", "0")))[0] != 200:
@@ -222,7 +222,7 @@ async def test_while_all_connections_are_in_use_a_new_one_is_answered_in_a_sente
         reader, refused = await asyncio.open_connection("127.0.0.1", port)
         answer = await reader.read()
     assert answer.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
-    assert answer.endswith(b"\r\n\r\nall connections are in use; try again in some seconds\n")
+    assert answer.endswith(b"\r\n\r\nall connections are in use. Try again in some seconds\n")
     assert b"Content-Length: 54\r\n" in answer
     ends.set()
     for writer in (refused, *(writer for _, writer in asking)):
@@ -311,7 +311,7 @@ async def test_the_head_of_a_request_has_a_limit_in_any_pieces(size: int) -> Non
             answers.append((int(answer.split()[1]), await reader.readexactly(int(found[1]))))
         await ends(reader)
         writer.close()
-    assert answers == [(200, b"ok\n"), (431, b"the head of a request may have 65536 bytes; send fewer headers\n")]
+    assert answers == [(200, b"ok\n"), (431, b"the head of a request can have 65536 bytes; send fewer headers\n")]
 
 
 async def test_a_body_longer_than_a_head_is_no_long_head() -> None:

@@ -131,7 +131,7 @@ async def test_an_unchanged_answer_is_not_sent_twice_and_a_changed_one_is(
         ),
         ("delete-instancetype=a/b/c", 400, "'a/b/c' names no instancetype; write it as NAME, or as NAMESPACE/NAME"),
         ("delete-instancetype=/x", 400, "'/x' names no instancetype; write it as NAME, or as NAMESPACE/NAME"),
-        ("remove=x", 400, f"'remove' is no filter; filters are: {', '.join(PARAMETERS)}"),
+        ("remove=x", 400, f"'remove' is not a filter. Filters are: {', '.join(PARAMETERS)}"),
     ],
 )
 async def test_what_is_not_there_or_no_name_is_refused_in_a_sentence(

@@ -109,7 +109,7 @@ async def test_filters(server: Served) -> None:
     assert await found("?namespace=ns,other&name=db&name=web") == ["ns/db", "ns/web", "other/db"]
     assert await found("?namespace=other&name=web") == []
     status, _, why = await server.get(PATH + "?vmi=db")
-    assert (status, json.loads(why)["error"]) == (400, "'vmi' is no filter; filters are: namespace, name")
+    assert (status, json.loads(why)["error"]) == (400, "'vmi' is not a filter. Filters are: namespace, name")
 
 
 async def test_what_can_not_be_seen_is_said(server: Served) -> None:

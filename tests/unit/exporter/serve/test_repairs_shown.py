@@ -67,7 +67,7 @@ async def test_each_finding_has_what_is_known_of_it(server: Served) -> None:
     assert [each["repairs"] for each in whole["findings"]] == [[], [], []]
     unknown = {
         "unknownSince": "2026-09-21T14:13:20Z",
-        "why": "the sidecar was not asked yet",
+        "why": "the sidecar has not been asked yet",
         "unseen": [],
         "canaries": [],
     }

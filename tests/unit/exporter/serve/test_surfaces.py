@@ -83,7 +83,7 @@ async def test_filters_narrow_and_wrong_ones_are_refused(http: aiohttp.ClientSes
         ("billing", "warning"),
     }
     assert (await get(http, "/api/v1/findings?colour=red"))[0] == 400
-    assert "no filter" in (await get(http, "/api/v1/findings?colour=red"))[1]
+    assert "not a filter" in (await get(http, "/api/v1/findings?colour=red"))[1]
     assert (await get(http, "/api/v1/findings?wait=long"))[0] == 400
     assert (await get(http, "/api/v1/findings?wait=999"))[0] == 400
 

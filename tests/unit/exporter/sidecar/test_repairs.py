@@ -108,7 +108,7 @@ BAD: list[Any] = [
 
 @each_of("body", BAD, ids=lambda body: str(body)[:50])
 def test_what_no_sidecar_answers_is_refused(body: Any) -> None:
-    with pytest.raises(ValueError, match="the response is not what a sidecar answers: "):
+    with pytest.raises(ValueError, match="the response is not from a sidecar: "):
         decode(body)
 
 
@@ -163,11 +163,11 @@ async def test_unchanged_answers_change_nothing() -> None:
 
 FAILURES = [
     ({"status": 500, "body": b"oops"}, "was answered with 500"),
-    ({"status": 401}, "was answered with 401; reconcile.tokenFile has to name the file of a token that it accepts"),
-    ({"status": 403}, "was answered with 403; reconcile.tokenFile"),
-    ({"status": 404}, "was answered with 404; reconcile.url has to be that of the sidecar"),
-    ({"status": 302, "Location": "http://127.0.0.1:1/"}, "was answered with 302; reconcile.url"),
-    ({"body": b"<html>"}, "the response is not what a sidecar answers"),
+    ({"status": 401}, "was answered with 401. Set reconcile.tokenFile to a token that the sidecar accepts"),
+    ({"status": 403}, "was answered with 403. Set reconcile.tokenFile"),
+    ({"status": 404}, "was answered with 404. Set reconcile.url to the sidecar's URL"),
+    ({"status": 302, "Location": "http://127.0.0.1:1/"}, "was answered with 302. Set reconcile.url"),
+    ({"body": b"<html>"}, "the response is not from a sidecar"),
     ({"body": b" " * ((32 << 20) + 1)}, "the response is larger than 32 MiB"),
     ({"body": gzip.compress(b" " * (64 << 20)), "Content-Encoding": "gzip"}, "the response is larger than 32 MiB"),
     ({"body": b"no gzip", "Content-Encoding": "gzip"}, "the response can't be decompressed"),

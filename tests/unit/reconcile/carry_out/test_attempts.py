@@ -141,7 +141,7 @@ async def test_the_answer_decides(tmp_path: Path, status: int, event: Event, sta
 
 
 async def test_what_was_answered_happened_also_where_somebody_changed_it_since(tmp_path: Path) -> None:
-    """Between the answer and the look at the object, which does not show the effect then."""
+    """Between the answer and the look at the object, which doesn't show the effect then."""
     vm = full({"kind": "VirtualMachine", "name": "db", "uid": "u1"})
     nad = full({"kind": "NetworkAttachmentDefinition", "name": "blue", "network": "tenantblue"})
     claim = full({**ROW, "finalizers": []})
@@ -158,7 +158,7 @@ async def test_what_was_answered_happened_also_where_somebody_changed_it_since(t
         assert result.state == AttemptState.DONE, result
         intended, done = made.entries()
         assert (intended.event, done.event) == (Event.INTENDED, Event.DONE)
-        assert "somebody has changed it since" in done.why
+        assert "another client has changed the object since" in done.why
 
 
 @pytest.mark.parametrize("touched", [False, True])
@@ -188,10 +188,10 @@ async def test_what_came_of_a_patch_that_was_not_answered_is_not_known_where_som
         assert result.state == AttemptState.FAILED
         resolved = made.entries()[-1]
         assert (resolved.event, resolved.happened) == (Event.RESOLVED, None if touched else False)
-        so = "either it did not happen, or somebody has changed that since" if touched else "it did not happen"
-        assert result.why == f"it was not answered; IPAMClaim ns/db.blue does not show the effect: {so}"
+        so = "either it did not happen, or another client has reverted it" if touched else "it did not happen"
+        assert result.why == f"it had no response; IPAMClaim ns/db.blue doesn't show the effect: {so}"
         assert made.ledger.unfinished() == []
-        with pytest.raises(ValueError, match="it is not known whether" if touched else "changed nothing"):
+        with pytest.raises(ValueError, match="it is unknown whether" if touched else "changed nothing"):
             taken(made.entries(), resolved.attempt)
         assert len(History.of(made.entries(), NOW).executed(0.0)) == (1 if touched else 0)
 
@@ -258,9 +258,9 @@ async def test_what_came_while_an_address_was_released_is_said_loudly(
             result = await made.repair(RELEASE, hint_of(STUCK, [STUCK_CLAIM]))
 
         assert result.state == AttemptState.DONE, result
-        said = "IPAMClaim ns/db.blue was released under a user that came meanwhile: Pod ns/came refers to it. "
+        said = "IPAMClaim ns/db.blue was released while in use: Pod ns/came refers to it. "
         assert result.why.startswith(said)
-        assert "may allocate 10.0.0.5 a second time" in result.why
+        assert "can allocate 10.0.0.5 a second time" in result.why
         ends = [Event.INTENDED, Event.IN_USE, Event.RESOLVED if settles else Event.DONE]
         assert [each.event for each in made.entries()] == ends
         assert made.entries()[1].why == result.why
@@ -271,7 +271,7 @@ async def test_what_came_while_an_address_was_released_is_said_loudly(
         ]
         assert "Pod ns/came" not in events[0]["message"]  # it may be of a namespace that the reader must not see
         assert f"steward reconcile ledger {result.attempt}" in events[0]["message"]
-        assert [each.levelname for each in caplog.records if "in use after its release" in each.message] == ["ERROR"]
+        assert [each.levelname for each in caplog.records if "released address in use" in each.message] == ["ERROR"]
 
 
 async def test_who_runs_with_an_address_that_was_taken_back_is_said_loudly(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ async def test_who_runs_with_an_address_that_was_taken_back_is_said_loudly(tmp_p
         )
 
         assert result.state == AttemptState.DONE, result
-        assert "was released under a user that came meanwhile: Pod ns/came refers to it" in result.why
+        assert "was released while in use: Pod ns/came refers to it" in result.why
         assert [each.event for each in made.entries()][2:] == [Event.INTENDED, Event.IN_USE, Event.DONE]
 
 
@@ -320,7 +320,7 @@ async def test_who_came_that_can_t_be_seen_keeps_it_unclear(tmp_path: Path) -> N
         result = await made.repair(RELEASE, hint_of(STUCK, [STUCK_CLAIM]))
         assert result.state == AttemptState.UNCLEAR, result
         assert "who uses what it released can't be seen: " in result.why
-        assert "can't see pods: cannot list pods in all namespaces: 503 away" in result.why
+        assert "can't see pods: can't list pods in all namespaces: 503 away" in result.why
         assert History.of(made.entries(), NOW).failures(RELEASE.id).count == 0
         (intended,) = made.ledger.unfinished()
         assert (await made.attempts.settle(intended)).state == AttemptState.UNCLEAR
@@ -329,7 +329,7 @@ async def test_who_came_that_can_t_be_seen_keeps_it_unclear(tmp_path: Path) -> N
         result = await made.attempts.settle(intended)
 
         assert result.state == AttemptState.DONE
-        assert result.why.endswith("look yourself")
+        assert result.why.endswith("Check by hand whether the address is in use")
         assert [each.event for each in made.entries()][2:] == [Event.UNSEEN, Event.RESOLVED]
         assert made.entries()[2].why == result.why
         events = [json.loads(each.body)["reason"] for each in server.requests if each.path.endswith("/events")]

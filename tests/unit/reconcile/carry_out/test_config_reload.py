@@ -74,7 +74,7 @@ async def test_a_stricter_mode_ends_an_attempt_before_its_write(
         assert running.writes() == []
         refused = running.repair().refused
         assert refused is not None
-        assert (refused.precondition, "is plan in namespace ns by now, and was auto" in refused.why) == ("mode", True)
+        assert (refused.precondition, "is now plan in namespace ns, and was auto" in refused.why) == ("mode", True)
         assert [each.event.value for each in running.ledger.entries()] == ([] if dry else ["intended", "failed"])
 
 
@@ -116,13 +116,13 @@ async def test_a_file_that_changes_is_taken_and_a_bad_one_is_not(
     async with on(tmp_path, AUTO, orphan("db"), orphan("web"), *ten()[10:]) as running, followed(running, file, AUTO):
         file.write_text("mode: atuo\n", encoding="utf-8")
         await until(lambda: sample(running, "config_reload_success") == 0)
-        assert "mode: 'atuo' is not known" in caplog.text
+        assert "mode: 'atuo' is unknown" in caplog.text
         assert await running.run() == 2
 
         file.write_text(json.dumps({**OFF, "interval": "7s", "listen": "127.0.0.1:1"}), encoding="utf-8")
         await until(lambda: sample(running, "config_reload_success") == 1)
         assert running.sidecar._context.config.interval.total_seconds() == 7
-        assert "listen changed; it takes effect at the next start" in caplog.text
+        assert "listen changed. It takes effect at the next start" in caplog.text
         running.appear(orphan("late"))
         assert await running.run() == 0
         assert running.board.all() == []

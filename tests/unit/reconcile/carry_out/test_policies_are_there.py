@@ -39,10 +39,10 @@ async def test_it_says_what_was_answered_last_and_nothing_before_there_is_an_ans
         await guarding.look()
         found.append(shown(measures))
     assert found == ["", "0.0", "0.0", "1.0", "1.0"]
-    assert sum('event="no such policy" policy=p' in line for line in caplog.messages) == 1
-    assert sum('event="not known whether the policy is there" policy=p' in line for line in caplog.messages) == 2
+    assert sum('event="policy missing" policy=p' in line for line in caplog.messages) == 1
+    assert sum('event="policy check failed" policy=p' in line for line in caplog.messages) == 2
 
 
 async def test_where_nothing_may_write_it_is_not_asked() -> None:
     asked = IdleWriter(None)  # type: ignore[arg-type] # it has nothing to send with
-    assert await asked.guarded("kv") == (None, "no remediation may write")
+    assert await asked.guarded("kv") == (None, "no remediation has permission to write")

@@ -67,7 +67,7 @@ async def test_a_namespace_that_loses_its_label_before_the_write_is_refused(tmp_
         refused = running.repair("db").refused
         assert refused is not None
         assert refused.precondition == "mode"
-        assert "is plan in namespace ns by now, and was auto" in refused.why
+        assert "is now plan in namespace ns, and was auto" in refused.why
 
 
 async def test_labels_that_can_not_be_read_right_before_the_write_refuse_it(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ async def test_a_lease_that_can_not_be_read_may_pause_everything(server: FakeApi
     async with running(server, tmp_path) as sidecar:
         await sidecar.once()
         (why,) = (gate.why for each in sidecar.repairs.all() for gate in each.blocked)
-        assert "could not be read from the Lease" in why
+        assert "the Lease could not be read" in why
         assert events(tmp_path) == []
 
 
@@ -139,7 +139,7 @@ async def test_a_writer_that_is_idle_sends_nothing(server: FakeApiServer, tmp_pa
             await writer.annotate("/apis/k8s.cni.cncf.io/v1alpha1/namespaces/ns/ipamclaims/db.blue", {PAUSED: "x"}),
         ]
         assert {each.outcome for each in answers} == {WriteOutcome.UNSENT}
-        assert "no remediation may write" in await writer.record("ns", {"kind": "Event"})
+        assert "no remediation has permission to write" in await writer.record("ns", {"kind": "Event"})
     finally:
         await transport.close()
     assert {call.method for call in server.requests} <= {"GET"}

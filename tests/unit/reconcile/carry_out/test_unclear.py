@@ -116,7 +116,7 @@ async def test_no_other_remediation_writes_to_its_object(tmp_path: Path) -> None
 
         assert (running.state(), running.gates()) == ("blocked", ["unclear"])
         (why,) = [each.why for each in running.repair().blocked]
-        assert "is not known, and it writes to IPAMClaim ns/db.blue" in why
+        assert "is unknown, and it writes to IPAMClaim ns/db.blue" in why
         assert running.writes() == []
 
 
@@ -211,7 +211,9 @@ async def test_what_a_person_left_that_can_t_be_read_blocks_until_it_can(tmp_pat
         await running.run()
         assert (running.state(), running.gates()) == ("blocked", ["unclear"])
         (why,) = [each.why for each in running.repair().blocked]
-        assert why.startswith(f"what of people's writes may still arrive can't be read: the ledger in {own}")
+        assert why.startswith(
+            f"writes by a person might still arrive, and their ledger can't be read: the ledger in {own}"
+        )
 
         (own / "ledger-00000001.jsonl").unlink()
         assert await running.run() == 1

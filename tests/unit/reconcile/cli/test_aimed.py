@@ -11,7 +11,7 @@ from tests.all_of import each_of
 @each_of(
     ("text", "wanted"),
     [
-        ("to resume: steward reconcile resume -n shop", "to resume: steward reconcile resume OWN -n shop"),
+        ("To resume: steward reconcile resume -n shop", "To resume: steward reconcile resume OWN -n shop"),
         ("steward reconcile undo a1 --accept copy; or wait", "steward reconcile undo OWN a1 --accept copy; or wait"),
         ("`steward reconcile plan` lists them.", "`steward reconcile plan OWN` lists them."),
         ("Run steward reconcile resume VM a/b.\n", "Run steward reconcile resume OWN VM a/b.\n"),

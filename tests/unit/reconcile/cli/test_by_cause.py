@@ -46,7 +46,7 @@ def test_a_cause_is_named_by_its_first_digits_if_nothing_else_is() -> None:
     assert [each.hint.subject.name for each in of_cause(observed, "3f")] == ["a", "b"]
     assert of_cause(observed, "77") == []
     assert of_cause(observed, "") == []
-    with pytest.raises(ValueError, match="2 causes and 0 findings have ids that begin with 3; give more"):
+    with pytest.raises(ValueError, match=r"2 causes and 0 findings have IDs that begin with 3\. Give more"):
         of_cause(observed, "3")
-    with pytest.raises(ValueError, match="1 cause and 4 findings have ids"):
+    with pytest.raises(ValueError, match="1 cause and 4 findings have IDs"):
         of_cause(observed, "f-")

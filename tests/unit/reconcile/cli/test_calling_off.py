@@ -68,7 +68,7 @@ def test_without_node_maintenances_a_node_may_be_open() -> None:
 
 
 def test_a_node_that_does_not_exist() -> None:
-    with pytest.raises(ValueError, match="node node01 does not exist"):
+    with pytest.raises(ValueError, match="node node01 doesn't exist"):
         why(KUBEVIRT)
 
 
@@ -132,13 +132,13 @@ async def test_all_requests_of_a_node_are_called_off_once_somebody_agrees(
     server: FakeApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert await called_off(server, tmp_path) == 1
-    assert "then add --yes" in capsys.readouterr().err
+    assert "then rerun with --yes" in capsys.readouterr().err
     assert requests_of(server) == ["node01"] * 2
 
     assert await called_off(server, tmp_path, "--yes") == 0
     shown = capsys.readouterr()
     assert shown.err == ""
-    assert shown.out.count(": called off, attempt ") == 2
+    assert shown.out.count(": request cancelled, attempt ") == 2
     assert requests_of(server) == [""] * 2
 
 
@@ -150,7 +150,7 @@ async def test_of_a_node_that_is_cordoned_nothing_is_called_off(
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == (
         "",
-        "steward: node node01 is cordoned: a drain may wait for its VMIs to leave; uncordon it first\n",
+        "steward: node node01 is cordoned: a drain might wait for its VMIs to leave. Uncordon it first\n",
     )
     assert requests_of(server) == ["node01"] * 2
 
@@ -162,5 +162,5 @@ async def test_at_the_limit_it_stops_and_says_how_many_are_left(
     assert await called_off(server, tmp_path, "--yes") == 1
     shown = capsys.readouterr()
     assert "shop/web: refused, budget_fleet: 1 of 1 VMs were touched" in shown.err
-    assert shown.err.endswith("steward: stopped; 1 of 2 are left as they are\n")
+    assert shown.err.endswith("steward: stopped; 1 of 2 are unchanged\n")
     assert requests_of(server) == ["", "node01"]

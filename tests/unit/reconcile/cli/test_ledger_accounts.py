@@ -98,7 +98,7 @@ def test_what_was_shadowed_is_listed_with_whether_its_finding_is_there(
 ) -> None:
     rows = ledger(capsys, told, "--shadow", "--limit", "41").splitlines()[1:]
     assert len(rows) == 41
-    assert [("open" in row, "gone, somebody wrote it" in row) for row in (rows[-1], rows[-2], rows[-3])] == [
+    assert [("open" in row, "gone, written by another client" in row) for row in (rows[-1], rows[-2], rows[-3])] == [
         (False, False),
         (False, True),
         (True, False),

@@ -138,7 +138,7 @@ def test_it_says_what_stopped_a_canary_when_by_which_finding_and_who_resumed_it(
     found = as_json(capsys, directory, "--since", "2026-09-21")["canaries"]
 
     assert [(each["object"], each["why"], each["fingerprint"]) for each in found] == [
-        ("IPAMClaim ns/b.blue", "the finding is there all the same: flux did", "f-b"),
+        ("IPAMClaim ns/b.blue", "the finding persists: flux did", "f-b"),
         ("IPAMClaim ns/a.blue", "the finding came back: flux did", "f-a"),
     ]
     assert [each["remediation"] for each in found] == ["release_ipam_claim"] * 2

@@ -34,7 +34,7 @@ def test_a_server_that_is_not_there(command: list[str], tmp_path: Path, capsys: 
     code = main(["reconcile", *command, *kept, "--kubeconfig", str(kubeconfig(tmp_path, url))])
     shown = capsys.readouterr()
     sentence = (
-        f"steward: {url} is not reachable: Connection refused; check the server that your kubeconfig names, and the "
-        "way to it: `kubectl cluster-info` asks the same one\n"
+        f"steward: {url} is not reachable: Connection refused. Check the server in your kubeconfig and the network "
+        "path to it: `kubectl cluster-info` asks the same one\n"
     )
     assert (code, shown.out, shown.err) == (2, "", sentence)

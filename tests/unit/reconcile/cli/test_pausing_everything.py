@@ -64,7 +64,7 @@ async def test_the_lease_is_found_in_whatever_namespace_it_is(server: ApiServer,
     assert RESUMED in resumed
 
 
-@pytest.mark.parametrize(("namespaces", "where"), [((), "nowhere"), (("a", "b"), "in namespaces a, b")])
+@pytest.mark.parametrize(("namespaces", "where"), [((), "doesn't exist"), (("a", "b"), "exists in namespaces a, b")])
 async def test_none_and_several_leases_pause_nothing(
     namespaces: tuple[str, ...], where: str, server: ApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -73,5 +73,5 @@ async def test_none_and_several_leases_pause_nothing(
 
     assert await steward("pause", tmp_path, server) == 2
     said = capsys.readouterr().err
-    assert f"Lease {LEASE} is {where}; name that of the sidecar in --config" in said
+    assert f"Lease {LEASE} {where}. Set lease.namespace and lease.name" in said
     assert not any([PAUSED in await found_on(server, namespace) for namespace in namespaces])

@@ -113,7 +113,7 @@ def test_a_change_of_a_secret_is_told_and_not_shown() -> None:
     step = Patch(target=VM, ops=(Replace("/spec/userData", "swordfish-9"),))
     text = shown(step, whole(userData="swordfish-1"))
     assert "swordfish" not in text
-    assert text.splitlines()[2:] == ["# what it changes is not shown: it may be a secret"]
+    assert text.splitlines()[2:] == ["# the change isn't shown: it might be a secret"]
 
 
 def test_the_data_of_a_secret_goes_with_its_names() -> None:

@@ -38,8 +38,8 @@ def test_a_plan_is_shown_with_what_carries_it_out_in_its_mode(mode: str, verb: s
 @pytest.mark.parametrize(
     ("written", "back"),
     [
-        (UNDOABLE, "To take it back: steward reconcile undo a-1 --ledger '/the ledger'"),
-        (PLAN, "It can't be taken back: none"),
+        (UNDOABLE, "To undo it: steward reconcile undo a-1 --ledger '/the ledger'"),
+        (PLAN, "It can't be undone: none"),
         (DELETION, f"To create the object again: {CREATE}"),
     ],
 )
@@ -119,7 +119,7 @@ def test_what_is_created_is_shown_whole_against_what_the_vm_runs_with() -> None:
     assert repair.content == after
     assert msgspec.json.decode(msgspec.json.encode(repair))["content"] == after
     lines = shown([repair]).splitlines()
-    place = lines.index("  content  of what is created, against what VirtualMachineInstance ns/db runs with:")
+    place = lines.index("  content  of the new object, against what VirtualMachineInstance ns/db runs with:")
     assert lines[place + 1 :] == [
         "      {",
         '        "data": {',
@@ -145,7 +145,7 @@ def test_what_is_created_and_compared_with_nothing_is_all_new() -> None:
 
     assert {line[:2] for line in repair.difference} == {"+ "}
     assert '+     "vmiName": "db"' in repair.difference
-    assert "  content  of what is created:" in shown([repair]).splitlines()
+    assert "  content  of the new object:" in shown([repair]).splitlines()
 
 
 def test_what_is_not_created_has_no_content() -> None:
@@ -174,7 +174,7 @@ HELD = Blocked("canary", "the canary of remediation release_ipam_claim follows I
 def test_what_waits_for_the_canary_of_another_object_is_held_and_says_by_which() -> None:
     repair = repair_of(PLAN, "auto").held_up((HELD,))
 
-    assert f"  held     {HELD.why}" in shown([repair]).splitlines()
+    assert f"  canary   {HELD.why}" in shown([repair]).splitlines()
     assert [row.split()[-12:] for row in shown_wide([repair]).splitlines()[1:]] == [
         ["held", PLAN.hash, *HELD.why.split()]
     ]
@@ -188,6 +188,6 @@ def test_what_another_gate_holds_back_too_is_blocked() -> None:
     repair = repair_of(PLAN, "auto").held_up((Blocked("paused", "everything is paused"), HELD))
 
     assert grouped([repair])[0].states == {"blocked": 1}
-    assert "  gate     paused: everything is paused" in shown([repair]).splitlines()
+    assert "  blocked  paused: everything is paused" in shown([repair]).splitlines()
     assert f"everything is paused; {HELD.why}" in shown_wide([repair])
     assert shown_wide([]) == "There is nothing to repair.\n"

@@ -16,17 +16,17 @@ from reconcile.cli.several import Listed
     ("listed", "told"),
     [
         (Listed(), ""),
-        (Listed(left=1200), "1,200 not looked at (--limit)"),
+        (Listed(left=1200), "1,200 not planned (--limit)"),
         (Listed(refused=Counter(vm_gone=2, no_user=1)), "3 refused (1 no_user, 2 vm_gone)"),
         (
             Listed(proposed=1, same=2, skipped=3),
-            "1 for somebody else to write; 2 of an object that has a plan above; 3 approved already",
+            "1 for another owner to write; 2 for an object with a plan above; 3 approved already",
         ),
     ],
 )
 def test_what_is_not_among_the_plans_is_counted_with_a_command_that_shows_it(listed: Listed, told: str) -> None:
     said = listed.others("--remediation r -n shop")
-    assert said == (told and f"Not among them: {told}. To look: steward reconcile plan --remediation r -n shop")
+    assert said == (told and f"Not included: {told}. To list them: steward reconcile plan --remediation r -n shop")
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def test_every_command_that_answers_is_among_these() -> None:
 async def _wrong(ask: Ask, commands: dict[str, list[str]]) -> list[tuple[str, Said]]:
     """Those that end with another code than 2, that do not say why, or that say that there is nothing."""
     said = {name: await ask(*words) for name, words in commands.items()}
-    claims = ("nothing to repair", "Nothing bears", "Nothing of repairs", "No VMI is asked", "No findings.")
+    claims = ("nothing to repair", "No object has", "Repairs left nothing", "No VMI has an evacuation", "No findings.")
     return [
         (name, each)
         for name, each in said.items()
@@ -236,10 +236,10 @@ async def test_where_all_is_seen_there_is_an_all_clear(ask: Ask) -> None:
         (["reconcile", "plan"], "There is nothing to repair."),
         (["reconcile", "plan", "-n", "shop"], "There is nothing to repair."),
         (["reconcile", "apply", "--remediation", REPAIR, "-A", "--yes"], "There is nothing to repair."),
-        (["reconcile", "clean"], "Nothing of repairs is left on any object."),
-        (["reconcile", "clean", "--all", "--yes"], "Nothing of repairs is left on any object."),
-        (["reconcile", "clean", "--guards", "--yes"], "Nothing bears the guard."),
-        (["reconcile", "clean", "--requests", "node01", "--yes"], "No VMI is asked to leave node01."),
+        (["reconcile", "clean"], "Repairs left nothing on any object."),
+        (["reconcile", "clean", "--all", "--yes"], "Repairs left nothing on any object."),
+        (["reconcile", "clean", "--guards", "--yes"], "No object has the guard."),
+        (["reconcile", "clean", "--requests", "node01", "--yes"], "No VMI has an evacuation request for node01."),
     ):
         code, out, err = await ask(*words)
         assert (code, err) == (0, ""), (words, out)

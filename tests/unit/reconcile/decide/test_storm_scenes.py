@@ -186,8 +186,8 @@ def test_a_tenant_s_twelve_pdbs_stop_that_tenant_alone() -> None:
     assert scene.gates("shop") == {}
     assert scene.gates("lab") == {
         "storm": "there is a storm in namespace lab: 12 findings of eviction_pdbs are new in namespace lab with 13 VMs "
-        "(within 15m); 10 are a storm; find the common cause, or, if these are to be repaired, "
-        "steward reconcile resume -n lab"
+        "(within 15m); 10 are a storm. Find the common cause first. To repair these findings "
+        "anyway: steward reconcile resume -n lab"
     }
 
 
@@ -249,8 +249,8 @@ def test_a_webhook_that_breaks_everything_is_a_storm_of_all() -> None:
     assert (scene.weather(), scene.stormy) == ("storm", set())
     assert scene.gates("team49")["storm"] == (
         "there is a storm: 240 findings of firmware_vms are new in 30 namespaces of a fleet of 1000 VMs (counted as "
-        "240, since one namespace counts for at most 20); 100 are a storm; find the common cause, or, if these are to "
-        "be repaired, steward reconcile resume"
+        "240, since one namespace counts for at most 20); 100 are a storm. Find the common cause first. To repair "
+        "these findings anyway: steward reconcile resume"
     )
     scene.looks(120)  # it does not become a backlog by waiting for the window
     assert scene.weather() == "storm"
@@ -476,6 +476,6 @@ def test_who_has_something_to_repair_all_day_leaves_something_for_others() -> No
     assert scene.history.written_by_namespace(0)["noisy"] == 26  # half of the day's 51, of 1020 VMs
     assert scene.history.written_by_namespace(0)["quiet"] == 1
     assert (
-        "the second half of them is shared out by VMs, and namespace noisy has had 26"
+        "their second half is shared out by VMs: namespace noisy has used 26"
         in (scene.gates("noisy", "another")["budget_fleet"])
     )

@@ -172,5 +172,5 @@ def test_of_blackouts_that_overlap_or_meet_the_last_end_counts() -> None:
     ],
 )
 def test_what_is_no_blackout_is_refused(begin: str, end: str, reason: str) -> None:
-    with pytest.raises(ValueError, match=r"no day|before it begins|has no|is empty"):
+    with pytest.raises(ValueError, match=r"a date|before it begins|has no|is empty"):
         blackout(begin, end, reason=reason)

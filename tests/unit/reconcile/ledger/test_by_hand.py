@@ -78,7 +78,7 @@ def test_what_people_did_is_proven_too(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(verify) == 1
     said = capsys.readouterr().out
     assert said.count("unbroken from entry 1 to entry 2") == 1
-    assert f"Beside it, what people did ({folder(tmp_path)}): " in said
+    assert f"Its second ledger, of commands of people ({folder(tmp_path)}): " in said
     assert "was altered" in said
 
 
@@ -100,4 +100,4 @@ def test_a_last_line_that_is_cut_off_is_named(tmp_path: Path, capsys: pytest.Cap
 def test_an_empty_name_is_not_everything(verb: str, given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """As of a variable that is not set."""
     assert main(["reconcile", verb, *given]) == 2
-    assert f"a name is empty; to {verb} everything, give none" in capsys.readouterr().err
+    assert f"a name is empty. To {verb} everything, omit all names" in capsys.readouterr().err

@@ -209,7 +209,7 @@ def test_without_space_nothing_half_stays_and_it_goes_on_when_there_is_some(tmp_
         path = tmp_path / "ledger-000001.jsonl"
         before = path.read_bytes()
         with files_of_at_most(len(before) + 100):
-            with pytest.raises(LedgerError, match=r"File too large; raise the limit.*no remediation is carried out"):
+            with pytest.raises(LedgerError, match=r"File too large; raise the limit.*No repair is carried out"):
                 ledger.append(Event.INTENDED, plan=plan(), whole={"text": "x" * 1000})
             assert path.read_bytes() == before
             assert "File too large" in ledger.probe()
@@ -278,8 +278,8 @@ def test_after_a_failed_sync_nothing_is_appended_until_it_is_read_again(tmp_path
         with pytest.raises(LedgerError, match="Input/output error"):
             ledger.append(Event.INTENDED, plan=plan())
         disk.fails = {}
-        assert "fsync failed there" in ledger.probe()
-        with pytest.raises(LedgerError, match="open the ledger anew"):
+        assert "fsync failed" in ledger.probe()
+        with pytest.raises(LedgerError, match="Reopen the ledger"):
             ledger.append(Event.PAUSED)
     with opened(tmp_path) as ledger:
         assert len(ledger.unfinished()) == 1  # it is resolved by a look at the object
@@ -293,7 +293,7 @@ def test_half_a_line_that_cannot_be_taken_back_is_torn_for_the_next_one(tmp_path
         with pytest.raises(LedgerError, match="Input/output error"):
             ledger.append(Event.RESUMED)
         disk.fails = {}
-        assert "half an entry" in ledger.probe()
+        assert "an incomplete entry" in ledger.probe()
     with opened(tmp_path) as ledger:
         assert [each.event for each in ledger.entries()] == [Event.PAUSED]
         assert [path.stat().st_size for path in tmp_path.glob("*.torn")] == [10]
@@ -320,7 +320,7 @@ def test_a_file_that_somebody_changes_under_it_is_noticed_before_the_next_entry(
 
 def test_a_directory_that_is_none_or_closed_is_refused_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(LedgerError, match=r"cannot open the ledger in .*file for writing: Not a directory"):
+    with pytest.raises(LedgerError, match=r"can't open the ledger in .*file for writing: Not a directory"):
         opened(tmp_path / "file")
     ledger = opened(tmp_path / "ledger")
     ledger.close()

@@ -157,7 +157,7 @@ def test_what_another_release_carries_is_not_taken_for_nothing(tmp_path: Path) -
     with Ledger.open(tmp_path, clock=lambda: NOW, disk=Unsynced(), retention=Retention(max_size=1)) as ledger:
         ledger.recall(history=OfLater(clock=lambda: NOW))  # removes all but the newest file
         assert next(ledger.entries()).seq == 3
-        with pytest.raises(LedgerError, match=r"carries of the entries before it can't be read.*use the release"):
+        with pytest.raises(LedgerError, match=r"records about earlier entries can't be read.*Use the release"):
             ledger.recall(history=History(clock=lambda: NOW))
 
 

@@ -45,18 +45,24 @@ def test_what_was_written_and_is_still_there(events: tuple[Any, ...]) -> None:
 @each_of(
     ("events", "why"),
     [
-        ((), "the ledger has no attempt a-1; `steward reconcile ledger` lists them"),
-        ((("intended", "a-1", {}),), "attempt a-1 is not over: whether it was written is not known yet"),
-        ((("intended", "a-1", {}), ("unclear", "a-1", {})), "attempt a-1 is not over"),
-        ((("intended", "a-1", {}), ("failed", "a-1", {})), "attempt a-1 changed nothing"),
-        ((("intended", "a-1", {}), ("resolved", "a-1", {"happened": False})), "attempt a-1 changed nothing"),
-        ((*DONE, UNDO, ("done", "b-3", {})), "attempt a-1 was taken back before; see `steward reconcile ledger a-1`"),
-        ((*DONE, UNDO, ("resolved", "b-3", {"happened": True})), "attempt a-1 was taken back before"),
-        ((*DONE, UNDO), "attempt b-3, which takes back attempt a-1, is not over"),
-        ((*DONE, UNDO, ("unclear", "b-3", {})), "attempt b-3, which takes back attempt a-1, is not over"),
+        ((), "the ledger has no attempt a-1. Run `steward reconcile ledger` to list attempts"),
+        ((("intended", "a-1", {}),), "attempt a-1 is not finished: the outcome of its write is unknown"),
+        ((("intended", "a-1", {}), ("unclear", "a-1", {})), "attempt a-1 is not finished"),
+        (
+            (("intended", "a-1", {}), ("failed", "a-1", {})),
+            "attempt a-1 can't be undone: according to the ledger, it changed nothing",
+        ),
+        (
+            (("intended", "a-1", {}), ("resolved", "a-1", {"happened": False})),
+            "attempt a-1 can't be undone: according to the ledger, it changed nothing",
+        ),
+        ((*DONE, UNDO, ("done", "b-3", {})), "attempt a-1 was undone before. Run `steward reconcile ledger a-1`"),
+        ((*DONE, UNDO, ("resolved", "b-3", {"happened": True})), "attempt a-1 was undone before"),
+        ((*DONE, UNDO), "attempt b-3, the undo of attempt a-1, is not finished"),
+        ((*DONE, UNDO, ("unclear", "b-3", {})), "attempt b-3, the undo of attempt a-1, is not finished"),
         (
             (("intended", "a-1", {"undoes": "z-0"}), ("done", "a-1", {})),
-            "attempt a-1 took back attempt z-0; to have that once more, repair it again",
+            "attempt a-1 is the undo of attempt z-0 and can't be undone. To repair the object again",
         ),
     ],
 )

@@ -14,7 +14,10 @@ from reconcile.ledger.manual import ManualLedger, folder
 from tests.ledgers import plan
 from tests.repairs import NOW, entry, written
 
-WHY = "who uses what it released can't be seen: remediation x can't see pods: 503 away; look yourself"
+WHY = (
+    "who uses what it released can't be seen: remediation x can't see pods: 503 away. "
+    "Check by hand whether the address is in use"
+)
 
 
 def told(attempt: str, *, happened: bool | None = True) -> History:
@@ -53,7 +56,7 @@ def test_it_is_carried_for_a_day_and_what_an_earlier_release_carried_is_read() -
     assert again.unseen(0.0) == 0
 
 
-@pytest.mark.parametrize(("event", "said"), [(Event.UNSEEN, "not seen whether in use"), (Event.IN_USE, "in use")])
+@pytest.mark.parametrize(("event", "said"), [(Event.UNSEEN, "use of the address unknown"), (Event.IN_USE, "in use")])
 def test_the_list_and_the_attempt_say_it(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, event: Event, said: str
 ) -> None:

@@ -35,8 +35,8 @@ def test_a_ledger_of_another_cluster_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LedgerError) as refused:
         opened(tmp_path / "ours", cluster="u1")
     assert str(refused.value) == (
-        f"the ledger in {tmp_path / 'ours'} is of the cluster whose namespace kube-system has UID u2, and this is "
-        "cluster u1; name another directory for this cluster (ledger.directory, --ledger), or move that one aside to "
+        f"the ledger in {tmp_path / 'ours'} belongs to cluster u2 (UID of namespace kube-system), and this is "
+        "cluster u1. Set another directory for this cluster (ledger.directory, --ledger), or move that ledger aside to "
         "begin a new ledger"
     )
     assert {path.name: path.read_bytes() for path in (tmp_path / "ours").glob("ledger*.json*")} == before
@@ -49,7 +49,7 @@ def test_each_file_states_it_and_one_of_them_is_enough(tmp_path: Path) -> None:
     assert len(files) > 2
     assert len(stated) == 1
     (tmp_path / "ledger.json").unlink()
-    with pytest.raises(LedgerError, match="is of the cluster whose namespace kube-system has UID u1"):
+    with pytest.raises(LedgerError, match="belongs to cluster u1"):
         opened(tmp_path, cluster="u2")
     with opened(tmp_path, cluster="u1") as ledger:
         assert {(ledger.whose.ledger, ledger.whose.cluster)} == stated
@@ -91,9 +91,9 @@ def test_a_file_that_no_longer_states_it_is_refused_although_all_checksums_are_r
             del entry["opens"]
 
     rewrite(tmp_path, take_out)
-    with pytest.raises(LedgerError, match=f"line 1 of {files[number]} does not state whose ledger it is"):
+    with pytest.raises(LedgerError, match=f"line 1 of {files[number]} has no identity"):
         opened(tmp_path, cluster="u1")
-    assert "does not state whose ledger it is" in verify(tmp_path)[0]
+    assert "has no identity" in verify(tmp_path)[0]
 
 
 def test_an_older_file_whose_own_checksums_are_right_is_found_altered(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_an_older_file_whose_own_checksums_are_right_is_found_altered(tmp_path: 
     rewrite(tmp_path, lambda entry: entry.update(why="another") if entry["event"] == "done" else None)
     for path, content in zip(others, rest, strict=True):
         path.write_bytes(content)
-    with pytest.raises(LedgerError, match=f"{first} is not the file that was written"):
+    with pytest.raises(LedgerError, match=f"{first} was altered"):
         opened(tmp_path, cluster="u1")
     assert verify(tmp_path)
 
@@ -114,18 +114,18 @@ def test_a_ledger_of_an_older_version_is_taken_as_that_of_this_cluster_and_an_en
     filled(tmp_path)
     of_an_older_version(tmp_path)
     proof = prove(tmp_path)
-    assert (proof.wrong, str(proof.whose)) == ((), "a ledger that does not state whose it is")
+    assert (proof.wrong, str(proof.whose)) == ((), "a ledger without an identity")
     with opened(tmp_path, cluster="u1") as ledger:
         *_, adopted = ledger.entries()
         assert (adopted.event, adopted.seq) == (Event.ACCEPTED, proof.last + 1)
-        assert "a version that did not state whose ledger it is" in adopted.why
+        assert "an earlier version wrote it without an identity" in adopted.why
         assert 'event="ledger accepted"' in caplog.text
         (unfinished,) = ledger.unfinished()
         ledger.append(Event.RESOLVED, attempt=unfinished.attempt, happened=True)
     assert verify(tmp_path) == []
     with opened(tmp_path, cluster="u1") as ledger:
         assert [each.event for each in ledger.entries()].count(Event.ACCEPTED) == 1
-    with pytest.raises(LedgerError, match="is of the cluster"):
+    with pytest.raises(LedgerError, match="belongs to cluster"):
         opened(tmp_path, cluster="u2")
     opened(tmp_path).close()  # who names no cluster is not refused
 

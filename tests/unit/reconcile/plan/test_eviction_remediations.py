@@ -151,6 +151,6 @@ def test_an_orphaned_launcher_is_shown_with_its_disks_and_with_who_would_start_a
     proposal = answer.plan.proposal
     assert proposal is not None
     assert "delete the pod by its UID, p1." in proposal.where
-    assert "Nobody may start VirtualMachine ns/db before, whose run strategy is Always." in proposal.where
+    assert "Do not start VirtualMachine ns/db (run strategy Always) before that." in proposal.where
     assert "It holds PVC db-root, which a second guest would write to." in proposal.where
     assert '"preconditions": {"uid": "p1"}' in proposal.patch

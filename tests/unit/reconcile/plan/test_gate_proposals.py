@@ -43,7 +43,7 @@ def proposed(row: Row, reason: str, gate: str) -> Proposal:
 def test_the_json_patch_tests_what_is_there_and_takes_out_the_gate_alone() -> None:
     row = {"version": "v1.9.0", "gates": ["HostDisk", "HotDisk"], "disabledGates": ["GPUsWithDRA"]}
     found = proposed(row, "UnknownGate", "HotDisk")
-    assert found.owner == "whoever administers KubeVirt"
+    assert found.owner == "the KubeVirt administrator"
     assert (
         found.where == "As a JSON patch: kubectl patch kubevirts.kubevirt.io -n kubevirt kubevirt --type=json -p PATCH"
     )
@@ -76,7 +76,7 @@ def test_hyperconverged_has_it_from_its_annotation() -> None:
     assert found.owner == "the HyperConverged Cluster Operator"
     assert "annotation kubevirt.kubevirt.io/jsonpatch of HyperConverged kubevirt-hyperconverged" in found.where
     assert found.patch == ""
-    (op,) = json.loads(found.where.partition("Take out of it: ")[2].partition("]. ")[0] + "]")
+    (op,) = json.loads(found.where.partition("Remove from it: ")[2].partition("]. ")[0] + "]")
     ops: list[Op] = [Add(op["path"], op["value"])]
     without = {"spec": {"configuration": {"developerConfiguration": {"featureGates": ["HostDisk"]}}}}
     made = applied(without, ops)

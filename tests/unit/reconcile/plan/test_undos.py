@@ -69,7 +69,7 @@ def test_case(of: str, case: dict[str, Any]) -> None:
     assert wanted.get("effect", "") in plan.effect
     assert list(plan.loses) == wanted.get("loses", [])
     assert plan.accepted == tuple(case.get("accept", ()))
-    assert (plan.undoes, plan.undo) == ("a-1", "none: repair it again")
+    assert (plan.undoes, plan.undo) == ("a-1", "none: repair the object again")
 
 
 @each_of("undo", UNDOS, ids=lambda undo: undo.id)
@@ -235,7 +235,7 @@ def test_what_somebody_wrote_before_the_object_was_read_back_is_left_alone() -> 
     answer = found.made()
     assert isinstance(answer, Refused)
     assert answer.precondition == "unchanged_since"
-    assert "somebody else wrote as well: /metadata/finalizers" in answer.why
+    assert "another client wrote too: /metadata/finalizers" in answer.why
 
 
 def test_a_start_before_the_object_was_read_back_is_seen() -> None:

@@ -61,7 +61,7 @@ def test_every_patch_can_be_taken_back_where_its_plan_says_so(remediation: Remed
 
 def paused(whole: Mapping[str, Any]) -> dict[str, Any]:
     meta = whole["metadata"]
-    noted = {**(meta.get("annotations") or {}), PAUSED: "taken back by alice"}
+    noted = {**(meta.get("annotations") or {}), PAUSED: "undone by alice"}
     return {**whole, "metadata": {**meta, "annotations": noted}}
 
 

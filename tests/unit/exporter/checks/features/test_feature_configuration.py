@@ -163,7 +163,7 @@ def test_a_downstream_build_is_evaluated_as_the_release_to_assume() -> None:
     evaluation.seen(full(DOWNSTREAM))
     evaluation.evaluate()
     (unknown,) = evaluation.engine.unknowns()
-    assert 'version "v4.19.1-rhel9", which is none of upstream; set assumeUpstreamVersion' in unknown.why
+    assert 'version "v4.19.1-rhel9", which is not an upstream release; set assumeUpstreamVersion' in unknown.why
 
     evaluation.intake.assume("v1.5.0")
     assert [reason for *_, reason, _ in evaluation.found()] == ["UnknownGate"]

@@ -187,14 +187,14 @@ async def test_without_the_api_server_what_was_decided_holds_for_a_quarter_of_an
             assert await stage.status("/", "viewer") == 200
             status, body, headers = await stage.get("/api/v1/findings", token="late")
             assert (status, headers["Retry-After"]) == (503, "5")
-            assert "try again" in body
+            assert "Try again" in body
             assert "no connection" not in body  # where the API server is is nothing for strangers
         assert await stage.status("/metrics", "viewer") == 503
         stage.now += 20.0
         assert await stage.status("/", "viewer") == 503
         assert [record.getMessage() for record in caplog.records] == [
-            'event="access unknown" review=token why="no connection to the API server"',
-            'event="access unknown" review=access why="no connection to the API server"',
+            'event="token review failed" why="no connection to the API server"',
+            'event="access review failed" why="no connection to the API server"',
         ]
         stage.reviews.failure = None
         assert await stage.status("/", "late") == 200  # that it could not be asked was not kept
@@ -206,7 +206,7 @@ async def test_without_the_permission_to_ask_the_log_says_what_to_grant(caplog: 
     async with staged() as stage:
         stage.reviews.failure = StatusError(403, "tokenreviews is forbidden")
         assert await stage.status("/", "viewer") == 503
-    assert "grant the ClusterRole steward-access" in caplog.text
+    assert "Grant the ClusterRole steward-access" in caplog.text
 
 
 async def test_wrong_tokens_push_out_no_decision() -> None:
@@ -245,7 +245,7 @@ async def test_whoever_guesses_tokens_is_stopped_and_nobody_else_is() -> None:
         for at in range(50, 60):
             status, body, headers = await stage.get("/", token=f"wrong{at}")
             assert (status, headers["Retry-After"]) == (429, "5")
-            assert "try again" in body
+            assert "Try again" in body
         assert stage.questions("token") == asked
         stage.now += 61.0
         for at in range(100, 160):
@@ -351,8 +351,8 @@ async def test_one_permission_that_is_missing_is_one_log_line_however_many_ask(
             stage.reviews.add(f"viewer{at}", FINDINGS)
             assert await stage.status("/", f"viewer{at}") == 503
     (record,) = caplog.records
-    assert "review=access" in record.getMessage()
-    assert "grant the ClusterRole steward-access" in record.getMessage()
+    assert "access review failed" in record.getMessage()
+    assert "Grant the ClusterRole steward-access" in record.getMessage()
 
 
 async def test_the_missing_role_is_said_also_where_the_api_server_was_away_before(
@@ -363,7 +363,7 @@ async def test_the_missing_role_is_said_also_where_the_api_server_was_away_befor
             stage.reviews.failure = failure
             assert await stage.status("/", "viewer") == 503
     assert len(caplog.records) == 2
-    assert "grant the ClusterRole steward-access" in caplog.records[1].getMessage()
+    assert "Grant the ClusterRole steward-access" in caplog.records[1].getMessage()
 
 
 async def test_a_namespace_that_has_the_name_of_a_deleted_one_is_another_namespace() -> None:

@@ -86,7 +86,7 @@ async def test_a_broken_pair_keeps_the_one_before_with_one_line(
     monkeypatch.setattr(certificates, "_LOOK", 0.02)
 
     def lines() -> list[str]:
-        return [each.getMessage() for each in caplog.records if "certificate refused" in each.getMessage()]
+        return [each.getMessage() for each in caplog.records if "certificate rejected" in each.getMessage()]
 
     certificate, key = (file.read_bytes() for file in mounted.files)
     other = mounted.authority.issue_cert("127.0.0.1").private_key_pem.bytes()
@@ -126,8 +126,8 @@ async def test_when_it_expires_is_a_metric(mounted: Mounted) -> None:
         ("own", None, "tls.keyFile: .*/tls.key can't be read: No such file or directory; mount its Secret there, .*"),
         ("text", "own", "tls.certFile: .*/tls.crt has no certificate in PEM form"),
         ("own", "text", "tls.keyFile: .*/tls.key has no private key in PEM form that can be used"),
-        ("own", "locked", "tls.keyFile: the key in .*/tls.key has a password; write it without one"),
-        ("own", "other", "the key in .*/tls.key is not that of the certificate in .*/tls.crt; replace one of them"),
+        ("own", "locked", "tls.keyFile: the key in .*/tls.key has a password. Write it without a password"),
+        ("own", "other", "the key in .*/tls.key is of another certificate than .*/tls.crt. Replace one of them"),
     ],
 )
 def test_a_pair_that_can_not_be_served_is_refused_at_the_start(
@@ -162,8 +162,8 @@ def test_a_certificate_that_has_expired_is_served_with_a_warning(
 @pytest.mark.parametrize(
     ("tls", "insecure", "said"),
     [
-        (TLSSettings(), False, "how to serve is not set: .*tls.certFile and tls.keyFile.*--insecure"),
-        (TLSSettings(cert_file="/c", key_file="/k"), True, "tls.certFile and insecure contradict each other; .*"),
+        (TLSSettings(), False, "serving is not configured.*tls.certFile and tls.keyFile.*--insecure"),
+        (TLSSettings(cert_file="/c", key_file="/k"), True, "tls.certFile and insecure contradict each other. .*"),
     ],
 )
 def test_how_to_serve_has_to_be_said_once(tls: TLSSettings, insecure: bool, said: str) -> None:
