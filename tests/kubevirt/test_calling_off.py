@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -61,7 +62,8 @@ def test_all_requests_for_a_node_are_cancelled_unless_it_is_cordoned(stage: Stag
     one = wait_until(lambda: _due(person.calls_off(LEFT, "--yes")), GRACE, "the requests are due", every=5.0)
     assert one.returncode == 1
     assert "refused, budget_fleet: 1 of 3 VMs were touched within the last day" in one.stderr
-    assert "stopped; 2 of 3 are unchanged" in one.stderr
+    # Requests are due by when each was written: the call before may have cancelled the first of them.
+    assert re.search(r"stopped; 2 of [23] are unchanged", one.stderr)
     assert sorted(stage.evacuation(name) for name in NAMES) == ["", LEFT, LEFT]
 
     done = person.calls_off(LEFT, "--yes", share=1.0)
