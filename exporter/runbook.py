@@ -17,15 +17,20 @@ from .version import installed
 _PACKAGED = Path(__file__).parent / "runbooks"
 _CHECKOUT = Path(__file__).parents[1] / "rules" / "runbooks"
 _REPOSITORY = "https://github.com/kubevirt-steward/kubevirt-steward/blob"
+_COMMENT = re.compile(r"^<!-- .* -->\n", re.MULTILINE)
 _RELEASE = re.compile(r"\d+(\.\d+)*")
 _HEADING = re.compile(r"^### `(\w+)`$", re.MULTILINE)
 
 
 @cache
 def texts() -> Mapping[str, str]:
-    """The Markdown of each runbook by the name of its alert, sorted; empty where the package came without them."""
+    """The Markdown of each runbook by the name of its alert, sorted; empty where the package came without them.
+
+    Comments are left out: they name the parts that several runbooks have.
+    """
     folder = _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
-    return MappingProxyType({path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))})
+    files = sorted(folder.glob("*.md"))
+    return MappingProxyType({path.stem: _COMMENT.sub("", path.read_text(encoding="utf-8")) for path in files})
 
 
 def tree(release: str, *, packaged: bool) -> str:

@@ -3,7 +3,8 @@
 Its first lines say whether it is urgent, for whom, and until when it can wait. What its reasons mean and what is lost
 by them comes from the pages of their checks: the first paragraph below the heading of a reason, and the first
 paragraph or list below "Impact". What follows is kept by hand. The section "Remediation" is made of what the
-remediations declare. It ends with when the alert does, unless the section "Verification" says that itself.
+remediations declare. It ends with when the alert does, unless the section "Verification" says that itself. A paragraph
+that several runbooks have is a part, by a name (rules/parts.yaml).
 """
 
 from __future__ import annotations
@@ -12,19 +13,24 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from textwrap import fill
 
+import yaml
+
 from exporter.checks import all_checks
 from exporter.facts.naming import counted
 from exporter.findings.check import Reason
 from exporter.questions.urgency import Urgency
 from exporter.rules.areas import all_areas
 from exporter.rules.urgency import paging, urgencies
-from exporter.runbook import anchor, headed, texts
+from exporter.runbook import anchor, headed
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
+
+from .files import TOP
 
 __all__ = ["generated"]
 
 _WIDTH = 120
+_PART = re.compile(r"^(<!-- part: (\S+) -->\n)(?:.+\n)+", re.MULTILINE)
 _LEAD = re.compile(r"\A(# \w+\n\n)(?:(?!## ).*\n)*", re.MULTILINE)
 
 _LEFT = "Lines that remain are about other objects."
@@ -51,13 +57,24 @@ steward reconcile apply "$FINGERPRINT"
 def generated() -> dict[str, str]:
     """Written into the runbook between its title and its first section."""
     urgent, pages, reasons = urgencies(), _pages(), _reasons()
+    parts = yaml.safe_load((TOP / "rules/parts.yaml").read_text(encoding="utf-8"))
     return {
-        f"rules/runbooks/{name}.md": _made(
-            _with_lead(text, "\n\n".join(_lead(name, urgent[name], pages))), name, reasons.get(name, {})
+        f"rules/runbooks/{path.name}": _with_parts(
+            _made(
+                _with_lead(path.read_text(encoding="utf-8"), "\n\n".join(_lead(path.stem, urgent[path.stem], pages))),
+                path.stem,
+                reasons.get(path.stem, {}),
+            ),
+            parts,
         )
-        for name, text in texts().items()
-        if name in urgent
+        for path in sorted((TOP / "rules/runbooks").glob("*.md"))
+        if path.stem in urgent
     }
+
+
+def _with_parts(text: str, parts: Mapping[str, str]) -> str:
+    """With each part below the line that names it. Raises KeyError for one that there is not."""
+    return _PART.sub(lambda found: f"{found[1]}{parts[found[2]]}\n", text)
 
 
 def _reasons() -> dict[str, dict[str, list[Reason]]]:
