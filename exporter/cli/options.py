@@ -203,7 +203,7 @@ def labels(text: str) -> Any:
 def _duration(text: str) -> float:
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write it as 90s, 10m, 2h or 1d")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration. Write it as 90s, 10m, 2h or 1d")
     return float(match[1]) * _UNITS[match[2]]
 
 

@@ -130,7 +130,7 @@ async def test_an_address_that_nobody_uses_goes_once_that_is_accepted(ground: Gr
     assert f"steward reconcile undo {attempt} --ledger {ground.ledger} --accept address" in unaimed(refused.stderr)
     wrong = await ground.undo(attempt, "--accept", "identity")
     assert wrong.returncode == 1
-    assert "no identity would be lost" in wrong.stderr
+    assert "the undo would lose no identity" in wrong.stderr
     both = await ground.undo(attempt, "--accept", "address", "--accept", "identity")
     assert both.returncode == 1
     assert ground.client.find(IPAM_CLAIMS, ground.namespace, "db.blue") is not None
@@ -177,7 +177,7 @@ async def test_a_finalizer_is_taken_back_where_no_deletion_waits(ground: Ground)
 
     wrong = await ground.undo(attempt, "--accept", "address")
     assert wrong.returncode == 1
-    assert "no address would be lost" in wrong.stderr
+    assert "the undo would lose no address" in wrong.stderr
     done = await ground.undo(attempt)
     assert done.returncode == 0, done.stderr
     there = ground.client.get(IPAM_CLAIMS, ground.namespace, "db.blue")["metadata"]

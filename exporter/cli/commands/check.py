@@ -127,7 +127,7 @@ def refuse_unfound(report: Report, filters: Filters) -> None:
     found = [each for finding in report.findings for each in (finding.fingerprint, finding.cause)]
     for wanted in filters.selection.ids:
         if not any(each.startswith(wanted) for each in found):
-            raise UsageError(f"no finding and no cause has the id {wanted}, or it is gone; `-o wide` shows the ids")
+            raise UsageError(f"no finding and no cause has ID {wanted}, or it is gone; `-o wide` shows the ids")
 
 
 def exit_code(report: Report, fail_on: str = "info", in_time: bool = True) -> int:

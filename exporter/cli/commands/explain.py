@@ -205,6 +205,6 @@ def _found(arguments: argparse.Namespace) -> FindingReport:
     found = [each for each in report.findings if wanted in (each.fingerprint[: len(wanted)], each.cause[: len(wanted)])]
     if not found:
         raise UsageError(
-            f"no finding and no cause has the id {wanted}, or it is gone; `steward check -o wide` shows the ids"
+            f"no finding and no cause has ID {wanted}, or it is gone; `steward check -o wide` shows the ids"
         )
     return max(found, key=lambda each: Severity(each.severity).rank)

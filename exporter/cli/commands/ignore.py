@@ -144,7 +144,7 @@ def _named(wanted: str, causes: list[CauseReport], of: dict[str, str]) -> CauseR
 
 def _acknowledge(arguments: argparse.Namespace, known: tuple[KnownCause, ...], cause: CauseReport) -> int:
     if any(each.cause == cause.cause for each in known):
-        raise UsageError(f"the configuration has an entry of cause {cause.cause} already; change that one")
+        raise UsageError(f"the configuration has an entry of cause {cause.cause} already. Change that entry")
     severity = arguments.severity or cause.severity
     fields = {"cause": cause.cause, "until": arguments.until, "because": arguments.because}
     fields |= {"by": arguments.by} if arguments.by else {}

@@ -262,7 +262,7 @@ def test_no_file_is_written_that_a_steward_would_refuse() -> None:
     for number in range(MOST):
         text += "" if text else "acknowledged:\n"
         text += "".join(f"{line}\n" for line in entry_lines(entry_of(f"{number:016x}")))
-    with pytest.raises(ValueError, match=f"may have {MOST}. Remove expired entries"):
+    with pytest.raises(ValueError, match=f"the limit is {MOST}. Remove expired entries"):
         with_entry(text, entry_of("f" * 16))
 
 

@@ -52,10 +52,10 @@ async def test_ages_are_at_least_those_that_it_is_a_witness_of(running: Running)
     code, out, _ = await running.check("--exporter", running.url, "--reason", "LabellessPin")
     (line,) = (line for line in out.splitlines() if "LabellessPin" in line)
     assert code == 1
-    assert line.split()[4:7] == ["≥", line.split()[5], "ControllerRevision"]
+    assert line.split()[4:7] == ["≥", line.split()[5], "Pinned"]
     _, out, _ = await running.check("--kubeconfig", str(running.kubeconfig), "--reason", "LabellessPin")
     (line,) = (line for line in out.splitlines() if "LabellessPin" in line)
-    assert line.split()[4:6] == ["-", "ControllerRevision"]
+    assert line.split()[4:6] == ["-", "Pinned"]
 
 
 async def test_what_is_asked_for_can_be_narrowed(running: Running) -> None:

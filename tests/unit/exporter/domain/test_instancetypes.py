@@ -156,7 +156,7 @@ def test_a_missing_pin_whose_copy_the_status_still_names_says_so() -> None:
     evaluation.evaluate()
 
     (found,) = [each for each in evaluation.engine.findings() if each.reason == "RevisionMissing"]
-    assert "the status names rev, which is there" in found.message
+    assert "If ControllerRevision rev in its status fits the VMI" in found.next
     assert found.evidence["statusRevision"] == "rev"
 
 

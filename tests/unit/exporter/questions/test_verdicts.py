@@ -158,6 +158,7 @@ SAYS = {
 }
 # Findings that say so without forbidding it, and why the verdict is right nevertheless.
 OTHERWISE = {
+    "Unversioned": "once the live object is deleted",
     "TargetNotStarting": "it is the target pod",
     "MigrationFailing": "it is the target pod",
     "WillShutDown": "the condition LiveMigratable says it",

@@ -253,7 +253,7 @@ async def test_a_page_of_another_site_is_refused(server: Served) -> None:
         {"Origin": "http://127.0.0.1:1"},
     ):
         status, _, body = await server.get("/api/v1/findings", **foreign)
-        assert (status, b"asked for this" in body) == (403, True), foreign
+        assert (status, b"sent this request. Open it in a new tab" in body) == (403, True), foreign
     for own in (
         {"Sec_Fetch_Site": "none", "Sec_Fetch_Mode": "navigate"},
         {"Sec_Fetch_Site": "same-origin"},

@@ -106,7 +106,7 @@ async def test_the_page_has_the_gates_who_uses_them_and_the_question_again(http:
         '<td data-label="Becomes">off</td>',
         "VirtualMachine ns/db",
         "at the next edit",
-        "(&#34;HostDisk feature gate is not enabled&#34;).",
+        "KubeVirt will say: HostDisk feature gate is not enabled",
         "Before you switch it off",
         'name="disable" value="HostDisk"',
         'name="set" value="cpuModel=&#34;&lt;b&gt;&#34;"',
@@ -135,7 +135,11 @@ def dump(tmp_path: Path) -> str:
     ("words", "code", "said"),
     [
         (["--disable", "HostDisk"], 1, "HostDisk  Alpha  on -> off  1    0     VirtualMachine ns/db"),
-        (["--disable", "HostDisk"], 1, 'refused ("HostDisk feature gate is not enabled").\n          once it is so: '),
+        (
+            ["--disable", "HostDisk"],
+            1,
+            "KubeVirt will say: HostDisk feature gate is not enabled\n          once it is so: ",
+        ),
         (["--disable", "HostDisk"], 1, "host_disk  1       0      0     0"),
         (["--disable", "Sidecar"], 0, "which changes nothing: it is off already"),
         (["--upgrade-to", "1.9"], 0, "Feature gates that are switched (23):"),

@@ -60,7 +60,7 @@ async def test_the_api_answers_with_what_was_deleted_long_ago(server: Served) ->
     for name in ("m1", "m2"):
         server.evaluation.gone(MIGRATION, "ns", name)
     other = {"at": minute(2), "uid": "m2", "migration": "m2", "failure": "Other", "meaning": "", "lasting": False}
-    meaning = "the CPU that the guest was started with is not the one that it gets at the target"
+    meaning = "the guest started with a CPU that the target node does not offer"
     cpu = {"at": minute(1), "uid": "m1", "migration": "m1", "failure": "CPU", "meaning": meaning, "lasting": True}
     made_for = "the evacuation of node node07"
     failures = [other | {"text": "who knows", "madeFor": ""}, cpu | {"text": CPU, "madeFor": made_for}]

@@ -367,7 +367,7 @@ def test_check_without_an_api_server_says_what_it_tried(tmp_path: Path, capsys: 
     config = str(kubeconfig(tmp_path, "http://127.0.0.1:9"))
     code, out, err = run(["check", "--kubeconfig", config, "--timeout", "1"], capsys)
     assert (code, out) == (2, "")
-    assert err.startswith("steward: http://127.0.0.1:9 is not reachable: Connection refused; ")
+    assert err.startswith("steward: http://127.0.0.1:9 is not reachable: Connection refused. Check the server")
 
 
 @pytest.mark.parametrize(

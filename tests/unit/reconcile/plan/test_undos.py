@@ -175,7 +175,7 @@ def test_a_word_for_what_would_not_be_lost_refuses(of: str, case: dict[str, Any]
         answer = found.made(*case.get("accept", ()), word)
         assert isinstance(answer, Refused)
         assert answer.precondition == "accepted_is_lost"
-        assert f"no {word} would be lost" in answer.why
+        assert f"the undo would lose no {word}" in answer.why
 
 
 @all_of(PLANNED)

@@ -34,7 +34,7 @@ def test_what_waits(case: str, differs: list[str] | None) -> None:
     assert f'KubeVirt says: "{finding.evidence["reported"]}"' in finding.message
     assert ("differs from the VMI in" in finding.message) == (differs is not None)
     assert ("A restart changes the identity" in finding.message) == (case == "identity_waits")
-    assert finding.next.startswith("The restart can wait.")
+    assert finding.next.startswith("Before the restart, which can wait, check ")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_report_without_a_change_that_is_seen_is_said_to_be_one(case: str) -> 
     finding = found(case)
     assert finding.reason == "RestartReportedOfNothing"
     assert "Template and VMI agree in networks, firmware, features, CPU, memory, machine type" in finding.message
-    assert "Before it, check the VM's other findings" in finding.next
+    assert "check the VM's other findings" in finding.next
     assert "differs" not in finding.evidence
 
 

@@ -155,7 +155,7 @@ async def test_who_may_not_see_a_page_can_log_out_and_in_as_another() -> None:
         session = (await stage.log_in("scraper")).session
         answer = await stage.get("/findings", session)
         assert answer.status == 403
-        assert "user-of-scraper may not" in answer.text
+        assert "user-of-scraper has no permission" in answer.text
         assert 'action="/logout"' in answer.text
         assert "kubectl create clusterrolebinding" in answer.text
         assert (await stage.get("/metrics", session)).status == 200
