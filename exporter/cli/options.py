@@ -231,7 +231,7 @@ def add_insecure_option(parser: argparse.ArgumentParser) -> None:
         "--insecure",
         action="store_const",
         const="true",
-        help="Serve plain HTTP without authentication. Whoever reaches the port can read everything.",
+        help="Serve plain HTTP without authentication. Every client that reaches the port can read everything.",
     )
 
 
