@@ -1,4 +1,4 @@
-"""Whether what is shown can be relied on: how many checks answer, and what can't be read."""
+"""Whether what is shown can be relied on: how many checks are complete, and which objects are unreadable."""
 
 from __future__ import annotations
 
@@ -31,20 +31,23 @@ class Trust(msgspec.Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        parts = [f"{self.answering} of {self.asked} checks answer"]
+        checks = [f"{self.answering - self.partly} of {self.asked} checks complete"]
         if self.partly:
-            parts.append(f"{self.partly} of them not everywhere")
+            checks.append(f"{self.partly} incomplete in some namespaces")
+        if nowhere := self.asked - self.answering:
+            checks.append(f"{nowhere} without an answer")
+        parts = [", ".join(checks)]
         for namespace, count in islice(self.unread.items(), _NAMED):
-            parts.append(f"{_objects(count)} can't be read" + (f" in namespace {namespace}" if namespace else ""))
+            parts.append(_objects(count) + (f" in namespace {namespace}" if namespace else ""))
         if more := sum(islice(self.unread.values(), _NAMED, None)):
             others = len(self.unread) - _NAMED
             places = "another namespace" if others == 1 else f"{others:,} other namespaces"
-            parts.append(f"{_objects(more)} can't be read in {places}")
-        return "; ".join(parts)
+            parts.append(f"{_objects(more)} in {places}")
+        return f"{'' if self.whole else 'Incomplete data: '}{'. '.join(parts)}"
 
 
 def _objects(count: int) -> str:
-    return "1 object" if count == 1 else f"{count:,} objects"
+    return "1 unreadable object" if count == 1 else f"{count:,} unreadable objects"
 
 
 def trust_of(report: Report, checks: Iterable[str]) -> Trust:

@@ -193,12 +193,15 @@ async def test_what_can_not_be_seen_is_not_said_to_be_nothing() -> None:
     async with served(0) as server:
         html = await page(server)
         assert "<h1>0 findings of 0 causes</h1>" in html
-        assert "checks answer" not in html
+        assert "checks complete" not in html
         server.evaluation.sync_state("IPAMClaim", SyncState.FORBIDDEN)
         server.evaluation.evaluate()
         html = await page(server)
         assert "<h1>No findings in what could be evaluated</h1>" in html
-        assert '<p class="trust doubtful"><a href="/health">0 of 1 checks answer</a></p>' in html
+        assert (
+            '<p class="trust doubtful"><a href="/health">Incomplete data: 0 of 1 checks complete, 1 without an answer</a></p>'
+            in html
+        )
 
 
 async def test_where_some_is_found_and_some_can_not_be_seen_both_are_said() -> None:
@@ -207,7 +210,9 @@ async def test_where_some_is_found_and_some_can_not_be_seen_both_are_said() -> N
         server.evaluation.evaluate()
         html = await page(server)
         assert re.search(r"<h1>\d+ findings of \d+ causes</h1>", html)
-        assert re.search(r'<p class="trust doubtful"><a href="/health">\d of 2 checks answer</a></p>', html)
+        assert re.search(
+            r'<p class="trust doubtful"><a href="/health">Incomplete data: \d of 2 checks complete, [^<]*</a></p>', html
+        )
 
 
 async def test_a_page_past_the_last_one_does_not_say_that_there_are_none(server: Served) -> None:
@@ -231,5 +236,5 @@ async def test_of_the_namespaces_with_objects_that_can_not_be_read_a_few_are_nam
             server.evaluation.seen(full(claim))
         server.evaluation.evaluate()
         html = await page(server)
-        assert "1 object can't be read in namespace ns-4; 2 objects can't be read in 2 other namespaces</a>" in html
+        assert "1 unreadable object in namespace ns-4. 2 unreadable objects in 2 other namespaces</a>" in html
         assert "ns-5" not in html

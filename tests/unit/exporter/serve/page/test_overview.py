@@ -37,7 +37,10 @@ async def test_three_lines_say_which_cluster_whether_to_trust_it_and_how_many(ht
     assert f"KubeVirt v1.7.0 · {report['fleet']['virtualMachines']} VMs watched" in html
     trust = re.search('"trust[^"]*"><a href="/health">(.*?)</a>', html)
     assert trust
-    said = r"(\d+) of \1 checks answer; \d of them not everywhere; 1 object can't be read in namespace legacy"
+    said = (
+        r"Incomplete data: \d+ of \d+ checks complete, \d incomplete in some namespaces\."
+        " 1 unreadable object in namespace legacy"
+    )
     assert re.fullmatch(said, unescape(trust[1]))
     causes = json.loads((await get(http, "/api/v1/causes"))[1])["causes"]
     assert f"{counts.total()} findings of {len(causes)} causes:" in html
