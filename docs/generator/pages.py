@@ -8,7 +8,7 @@ in the order of `_SECTION`. What has its default is left out, and so is the metr
 Fields stand in braces, by a name and nothing else; the next step that every finding gets has none, but words in
 capitals. A command is the name of one in `commands.yaml`, or, where no other reason has it, itself. With `as: CHECK` a
 section is as that of its name in the page of this check, but for what it says itself; `null`, or an empty list, takes
-something of that away.
+something of that away, and `without` variants of its texts that this check never says.
 
 A file of alerts has a `note`, which says at the top of the rules what they are about, `quiet`, the metric families of
 which nothing new is reported while KubeVirt is upgraded, and `alerts` by their names, each with the fields of
@@ -244,6 +244,7 @@ _ALERT: _Fields = {
 }
 _SECTION: _Fields = {
     "as": _text,
+    "without": _list,
     "title": _title,
     "severity": _some_of({each.value: each.value for each in Severity}),
     "severity_when": _text,
@@ -300,11 +301,22 @@ def _section(page: _Page, reason: str, pages: _Pages, *, taken: bool = False) ->
     if other := made.pop("as", ""):
         if taken or other not in pages or reason not in pages[other].reasons:
             raise PageError(f"{page.file}: {section} is as that of {other}, which has none of its own")
-        made = {**_section(pages[other], reason, pages, taken=True), **made}
+        made = {**_less(page.file, section, _section(pages[other], reason, pages, taken=True), made), **made}
+    if "without" in made:
+        raise PageError(f"{page.file}: {section} is without something, and as no other")
     if len(page.metrics) == 1:
         made.setdefault("metric", *page.metrics)
     _having(page.file, section, made, ("title", "severity", "metric", "meaning", "impact"))
     return {name: made[name] for name in _SECTION if made.get(name) is not None}
+
+
+def _less(file: str, section: str, taken: dict[str, Any], made: dict[str, Any]) -> dict[str, Any]:
+    """What is taken from another page, less the variants that `made` says it is without."""
+    texts = {name: dict(taken[name]) for name in ("message", "next") if name in taken}
+    for variant in made.pop("without", None) or ():
+        if not any(each.pop(variant, None) for each in texts.values()):
+            raise PageError(f"{file}: {section} is without {variant}, which there is not")
+    return taken | texts
 
 
 def _forbids(file: str, section: str, given: dict[str, Any]) -> dict[str, Any]:

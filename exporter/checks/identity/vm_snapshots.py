@@ -63,7 +63,7 @@ def _of_restore(view: View, restore: VirtualMachineRestore) -> Iterator[Finding]
     locked = _locked(view, restore.name)
     why = "stop" if restore.stalled == _NOT_STOPPED else "mac" if _of_mac(restore.stalled) else ""
     variant = "_".join(filter(None, (why, "locked" if locked else "")))
-    saved = _source(view, restore) if why == "mac" else ""
+    saved = _saved(view, restore) if why == "mac" else ""
     severity = _WARNING if locked else _INFO
     found = _finding("RestoreStuck", severity, restore, variant, locked=locked, saved=saved)
     yield _with(found, _TEXTS.next("RestoreStuck", why, vm=restore.target), _COMMANDS[why]) if why else found
@@ -74,9 +74,10 @@ def _of_mac(text: str) -> bool:
     return "allocate requested mac address" in text.lower()
 
 
-def _source(view: View, restore: VirtualMachineRestore) -> str:
+def _saved(view: View, restore: VirtualMachineRestore) -> str:
+    """Its snapshot, and the VM that was saved, which can be another one than is restored."""
     found = view.members(RESTORED_FROM, vm_key(restore.namespace, restore.snapshot), VirtualMachineSnapshot)
-    return next((f"VM {each.source}" for each in found if each.source), "another VM")
+    return next((f"{restore.snapshot} of VM {each.source}" for each in found if each.source), restore.snapshot)
 
 
 def _locked(view: View, name: str) -> bool:
@@ -100,7 +101,7 @@ def _finding(
         severity=severity,
         subject=about.ref,
         vm=vm,
-        message=_TEXTS.message(reason, variant, vm=vm, snapshot=snapshot, saved=saved, said=about.stalled),
+        message=_TEXTS.message(reason, variant, vm=vm, saved=saved, said=about.stalled),
         since=since,
         since_source=Since.CONDITION if since is not None else Since.FIRST_SEEN,
         forbids=None if locked else NOTHING_FORBIDDEN,

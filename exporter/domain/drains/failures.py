@@ -57,7 +57,7 @@ CLASSES = (
         "Timeout",
         "the guest writes to its memory faster than it is copied",
         False,
-        ("stuck for", "not completed after", "is not progressing", "completion timeout"),
+        ("stuck for", "not completed after", "is not progressing", "completion timeout", "implied downtime"),
     ),
     FailureClass(
         "Disk",

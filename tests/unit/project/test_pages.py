@@ -133,6 +133,16 @@ def test_a_section_may_be_as_that_of_another_page_but_for_what_it_says(tmp_path:
     }
 
 
+def test_a_section_may_be_without_variants_of_the_other_page(tmp_path: Path) -> None:
+    given = PAGE + "    next:\n      default: Look.\n      even: Look at it.\n      odd: Look twice.\n"
+    other = "reasons:\n  Odd:\n    as: odd\n    without: [even]\n"
+    found = json.loads(made(tmp_path, given, other=other))["reasons"]
+    assert found["other"]["Odd"]["next"] == {"": "Look.", "odd": "Look twice."}
+    assert found["odd"]["Odd"]["next"] == {"": "Look.", "even": "Look at it.", "odd": "Look twice."}
+    with pytest.raises(PageError, match=r"reasons\.Odd is without evil, which there is not"):
+        made(tmp_path / "evil", given, other=other.replace("even", "evil"))
+
+
 def test_a_family_without_help_has_the_meaning_of_its_reason(tmp_path: Path) -> None:
     found = json.loads(made(tmp_path, PAGE.replace("    help: Something is odd.", "    aged: false")))
     assert found["metrics"]["kubevirt_x"] == {"name": "kubevirt_x", "help": "It is odd.", "aged": False}
@@ -177,7 +187,7 @@ _SEVERAL = (
 MISTAKES = {
     "unknown key": (
         PAGE + "    meanings: x\n",
-        "reasons.Odd has an unknown key meanings: there are as, title, severity,",
+        "reasons.Odd has an unknown key meanings: there are as, without, title, severity,",
     ),
     "unknown part": ("reason: {}\n", "odd.yaml has an unknown key reason: there are metrics, reasons"),
     "order": (
@@ -239,6 +249,10 @@ MISTAKES = {
         "odd.yaml: reasons.Odd: it belongs to commands.yaml, by a name",
     ),
     "as": (PAGE + "  Odder:\n    as: other\n", "reasons.Odder is as that of other, which has none of its own"),
+    "without": (
+        replaced("    title", "    without: [even]\n    title"),
+        "reasons.Odd is without something, and as no other",
+    ),
     "null": (PAGE + "    alert: null\n", "reasons.Odd: alert has to be a text"),
     "long line": (PAGE + f"    # {'x' * 120}\n", "odd.yaml: line 10 is longer than 120 characters"),
     "twice": (PAGE + "  Odd: {}\n", "odd.yaml: line 10: Odd is there twice"),

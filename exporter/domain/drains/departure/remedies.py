@@ -37,7 +37,6 @@ _CONTROLLER = "kubectl get pods -A -l kubevirt.io=virt-controller"
 _ON_NODE = "kubectl get pods -A -o wide --field-selector spec.nodeName=NODE"
 _PDBS = "kubectl get poddisruptionbudgets.policy -n NAMESPACE -o yaml"
 _EDIT_PDB = "kubectl edit poddisruptionbudgets.policy -n NAMESPACE PDB"
-_UNPAUSE = "virtctl unpause vmi -n NAMESPACE NAME"
 _STOP = "virtctl stop -n NAMESPACE NAME"
 _DELETE_VMI = """\
 kubectl delete --raw /apis/kubevirt.io/v1/namespaces/NAMESPACE/virtualmachineinstances/NAME -f - <<'JSON'
@@ -139,7 +138,6 @@ _BY_REASON = {
     "UserPDB": _does((_PDBS,)),
     "UserPDB/SyncFailed": _does((_PDBS, _EDIT_PDB)),
     "UserPDB/MinAvailableTooHigh": _does((_PDBS, _EDIT_PDB)),
-    "UserPDB/Paused": _does((_PDBS, _UNPAUSE)),
     "MultiplePDB": _does((_PDBS, _EDIT_PDB)),
     "LegacyTaintIgnored": _does((_VMI, _STOP), Act.STOP),
     "LegacyTaintIgnored/External": _does((_VMI, _DRAIN), Act.DRAIN),

@@ -93,8 +93,8 @@ def test_each_text_of_a_page_is_said_in_a_case(check: Check) -> None:
 
 @cache
 def found(check: Check) -> tuple[Finding, ...]:
-    """One for each text."""
-    return tuple({(each.message, each.next, each.commands): each for each in findings_of(check)}.values())
+    """One for each text of a reason."""
+    return tuple({(each.reason, each.message, each.next, each.commands): each for each in findings_of(check)}.values())
 
 
 def sentences(check: Check) -> Iterator[tuple[str, str]]:

@@ -32,6 +32,7 @@ FAILURES = {
     LIBVIRT.format(38, "unable to connect to server at '10.0.0.9:49152': Connection refused"): "Connection",
     "virError(Code=1, Domain=7, Message='internal error: client socket is closed')": "Connection",
     "Live migration stuck for 150 seconds and has been aborted": "Timeout",
+    "Live migration aborted because implied downtime 2310ms exceeds maxDowntime budget": "Timeout",
     "Live migration is not completed after 300 seconds and has been aborted": "Timeout",
     "Live migration aborted by the user": "Aborted",
 }
