@@ -4,7 +4,7 @@ Its first lines say whether it is urgent, for whom, and until when it can wait. 
 by them comes from the pages of their checks: the first paragraph below the heading of a reason, and the first
 paragraph or list below "Impact". What follows is kept by hand. The section "Remediation" is made of what the
 remediations declare. It ends with when the alert does, unless the section "Verification" says that itself. A paragraph
-that several runbooks have is a part, by a name (rules/parts.yaml).
+that several runbooks have is a part, by a name (rules/runbooks/parts.yaml).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ steward reconcile apply "$FINGERPRINT"
 def generated() -> dict[str, str]:
     """Written into the runbook between its title and its first section."""
     urgent, pages, reasons = urgencies(), _pages(), _reasons()
-    parts = yaml.safe_load((TOP / "rules/parts.yaml").read_text(encoding="utf-8"))
+    parts = yaml.safe_load((TOP / "rules/runbooks/parts.yaml").read_text(encoding="utf-8"))
     return {
         f"rules/runbooks/{path.name}": _with_parts(
             _made(
