@@ -44,12 +44,13 @@ def advised_by_hco(finding: Finding, kubevirt: KubeVirt) -> Finding:
     if not kubevirt.managed_by_hco:
         return finding
     namespace = kubevirt.namespace
+    shown = "show_kubevirt" if finding.reason == "InvalidConfiguration" else "feature_gates"  # any value may be invalid
     return msgspec.structs.replace(
         finding,
         next=_by_hco(finding),
         commands=tuple(
             each.replace("NAMESPACE", namespace).replace("NAME", kubevirt.name)
-            for each in (_READ_HYPERCONVERGED, command("feature_gates"))
+            for each in (_READ_HYPERCONVERGED, command(shown))
         ),
     )
 

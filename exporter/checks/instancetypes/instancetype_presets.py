@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...domain.acts import Act, Forbids
 from ...domain.instancetypes.indexes import MERGED, MOST_PRESETS, PRESETS
 from ...facts.naming import counted, listed, named
 from ...facts.record import Ref
@@ -21,6 +22,7 @@ from ...store.kinds.instancetypes import VirtualMachineInstancePreset
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 TEXTS = Texts("instancetype_presets")
+_LAST_COPY = Forbids((Act.STOP, Act.RESTART, Act.END), "its VMI is the last copy of the settings of a deleted preset")
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -43,6 +45,7 @@ def find(view: View) -> Iterator[Finding]:
                 gone=named(gone),
             ),
             next=TEXTS.next("PresetInUse", "gone") if gone else "",
+            forbids=_LAST_COPY if gone else None,
             since=vmi.created,
             since_source=Since.CREATION if vmi.created is not None else Since.FIRST_SEEN,
             evidence=listed("presets", vmi.presets) | (listed("gone", gone) if gone else {}),

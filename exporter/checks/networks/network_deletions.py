@@ -69,7 +69,7 @@ def _held(view: View, each: Defined, users: NetworkUsers) -> Finding:
         next_variant = "completed" if users.whole else ""
     else:
         _without_pods(each, users)
-        variant, next_variant = "condition" if each.message else f"network{needed}", ""
+        variant, next_variant = "condition" if each.message else f"network{needed}", _held_by(each)
     reason = _HELD if users.pods or said else _STUCK
     message = _TEXTS.message(
         reason,
@@ -106,14 +106,22 @@ def _nad(view: View, nad: NetworkAttachmentDefinition) -> Iterator[Finding]:
         vms=_needing(users),
         finalizers=named(nad.finalizers),
     )
-    variant = _ending(maker, namespace, users) if ends else "" if _of_vms(users) or not users.pods else "pods"
+    if reason == _STUCK:
+        variant = _held_by(nad) or (_ending(maker, namespace) if ends else "")
+    else:
+        variant = "namespace" if ends else "" if _of_vms(users) else "pods"
     yield _finding(view, nad, reason, what, users, next_step=_TEXTS.next(reason, variant))
 
 
-def _ending(maker: Defined | None, namespace: Namespace | None, users: NetworkUsers) -> str:
-    """The next step by what ends a NAD of a namespace that is being deleted."""
+def _held_by(each: Defined | NetworkAttachmentDefinition) -> str:
+    """The next step by the finalizers: of what others wait for, OVN-Kubernetes knows nothing."""
+    return "" if PROTECTION in each.finalizers else "foreign"
+
+
+def _ending(maker: Defined | None, namespace: Namespace | None) -> str:
+    """The next step by what ends a NAD without pods of a namespace that is being deleted."""
     selects = namespace is not None and isinstance(maker, ClusterUserDefinedNetwork) and maker.selects(namespace.labels)
-    return "selected" if selects and not users.pods else "namespace"
+    return "selected" if selects else "namespace"
 
 
 def _maker(view: View, nad: NetworkAttachmentDefinition) -> Defined | None:

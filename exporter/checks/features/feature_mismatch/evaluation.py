@@ -12,7 +12,7 @@ from ....domain.features.hco import REVERTED, way_of_gate, way_of_setting
 from ....domain.features.requests import network_requests, requests_of
 from ....facts.record import Ref, UnansweredError
 from ....facts.rule import Ground, Request, Rule, Stage
-from ....facts.rules import BY_ID
+from ....facts.rules import BY_ID, OF_NETWORKS
 from ....facts.text_cache import remembered
 from ....findings.check import View
 from ....findings.finding import Finding
@@ -22,10 +22,10 @@ from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.storage import StorageClass
 from ....store.kinds.virtual_machine import VirtualMachine
 from .._brought import with_bringers
-from .states import IGNORED, MismatchState, Pair, message, migration_fails, pairs, state_of
+from .states import IGNORED, MismatchState, Pair, message, migration_fails, pairs, state_of, texts_of
 
 REASONS = reasons_of("feature_mismatch")
-_TEXTS, _STORAGE = Texts("feature_mismatch"), Texts("feature_storage")
+_TEXTS = Texts("feature_mismatch")
 
 # Where a feature is allowed: in KubeVirt, or in what owns it. Whether it is concerns the whole cluster.
 
@@ -45,14 +45,14 @@ _LEFT = (
 def next_step(texts: Texts, reason: str, rule: Rule, known: Effective, by_hco: bool) -> str:
     """The advice with where the feature can be allowed."""
     ignored = reason == "RunningStartedBefore" and rule.bites(known) in IGNORED
-    default, either, only = ("ignored", "ignored_either", "ignored_only") if ignored else ("", "either", "only")
+    default, either = ("ignored", "ignored_either") if ignored else ("", "either")
     gate = rule.gate if rule.gate and not (known.gates if rule.plain else known).on(rule.gate) else ""
     if by_hco and (way := _in_hyperconverged(rule, gate, known)):
         step = f"{texts.next(reason, default)} {way} {REVERTED}"
     elif not by_hco and (way := _by_gate(gate, known) if gate else _by_setting(rule)):
         step = texts.next(reason, either, way=way)
     else:
-        return texts.next(reason, only, version=known.version)
+        return texts.next(reason, "only", version=known.version)
     return f"{step} {_RESTARTS[gate]}" if gate in _RESTARTS else step
 
 
@@ -88,7 +88,7 @@ def _storage_step(reason: str, rule: Rule, known: Effective, by_hco: bool) -> st
     """What is missing is a StorageClass: the setting that names it is in the advice already."""
     way = (f"{_in_hyperconverged(rule, '', known)} {REVERTED}",) if by_hco else ()
     left = (_LEFT,) if known.state_storage_class else ()
-    return " ".join((_STORAGE.next(reason), *way, *left))
+    return " ".join((texts_of(rule).next(reason), *way, *left))
 
 
 # Which requests are not allowed, and why; VMs that look alike share the answer.
@@ -217,8 +217,8 @@ def _finding(
 
 
 def _step(reason: str, rule: Rule, known: Effective, by_hco: bool) -> str:
-    """Empty where it is the one that the reason declares."""
-    if reason == "HealsAtRestart":
+    """Empty where it is the one that the reason declares, and where another check says what to do."""
+    if reason == "HealsAtRestart" or rule in OF_NETWORKS:
         return ""
     step = _storage_step if rule.storage else partial(next_step, _TEXTS)
     return step(reason, rule, known, by_hco)

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 from ....domain.identity.identity import owned
 from ....facts.record import Record
 from ....facts.rule import Migrates, Rule, Stage
+from ....facts.rules import OF_NETWORKS
 from ....findings.check import View
 from ....findings.pages import Texts
 from ....store.kinds.virtual_machine import VirtualMachine
@@ -147,14 +148,20 @@ def _running(rule: Rule, stage: Stage, pair: Pair) -> MismatchState | None:
 
 # What a finding says: why the feature is not allowed, and what that means for this VM.
 
-_TEXTS = Texts("feature_mismatch")
+_TEXTS, _STORAGE, _NETWORKS = Texts("feature_mismatch"), Texts("feature_storage"), Texts("feature_networks")
 _NAMED = 3  # things that are not allowed, in a message
 # Reasons of which the message depends on where the refusal bites.
 _BY_STAGE = ("StartBlocked", "StoppedRequestsDisabled", "RunningStartedBefore")
 
 
+def texts_of(rule: Rule) -> Texts:
+    """The texts of the check that finds it."""
+    return _STORAGE if rule.storage else _NETWORKS if rule in OF_NETWORKS else _TEXTS
+
+
 def message(rule: Rule, stage: Stage, pair: Pair, state: MismatchState, whys: tuple[str, ...]) -> str:
-    return _TEXTS.message(state.reason, _variant(rule, stage, pair, state), feature=rule.phrase, why=because(whys))
+    variant = _variant(rule, stage, pair, state)
+    return texts_of(rule).message(state.reason, variant, feature=rule.phrase, why=because(whys))
 
 
 def because(whys: tuple[str, ...]) -> str:

@@ -12,7 +12,7 @@ from .context import TEXTS, ClaimContext, Moment, percent
 from .owner import OwnerState
 
 # The causes of an empty claim that have a message of their own; any other is OVN-Kubernetes' own reason.
-_SEEN = ("NetworkMissing", "CrossNamespaceNad", "SameNadTwice", "NotReferenced")
+_SEEN = ("NadUndecodable", "NetworkMissing", "CrossNamespaceNad", "SameNadTwice", "NotReferenced")
 _UNKNOWN = "unknown"
 # The causes that have a next step of their own.
 _ACTED_ON = (*_SEEN, "SubnetExhausted", "IPAddressConflict")
@@ -51,19 +51,18 @@ def empty_claim(ctx: ClaimContext) -> Finding | None:
         return None
     cause = _cause(ctx, waiting)
     kept = _withheld(ctx) if cause == "IPAddressConflict" else {}
-    has_address = any(
-        nad in ctx.network.keys for pod in waiting for nad, _, _ in pod.known_addresses
-    )  # for the next step alone
+    has_address = any(nad in ctx.network.keys for pod in waiting for nad, _, _ in pod.known_addresses)
+    unwritten = has_address and cause == _UNKNOWN
     annotate = has_address or cause == "NotReferenced"
     return ctx.finding(
         "EmptyClaim",
         Severity.CRITICAL if any(pod.phase == "Pending" for pod in waiting) else Severity.WARNING,
-        _why_empty(ctx, cause, kept),
+        TEXTS.message("EmptyClaim", "unwritten", network=ctx.claim.network)
+        if unwritten
+        else _why_empty(ctx, cause, kept),
         _empty_since(ctx, waiting),
         related=[pod.ref for pod in waiting],
-        next_step=TEXTS.next(
-            "EmptyClaim", cause if cause in _ACTED_ON else "annotate" if has_address and cause == _UNKNOWN else ""
-        ),
+        next_step=TEXTS.next("EmptyClaim", cause if cause in _ACTED_ON else "annotate" if unwritten else ""),
         commands=(
             command("show_claim"),
             *([_EVENTS] if waiting else []),
@@ -102,7 +101,7 @@ def _cause(ctx: ClaimContext, pods: list[Pod]) -> str:
     if ctx.claim.refused:
         return ctx.claim.refused
     if not ctx.network.nads:
-        return "NetworkMissing"
+        return "NadUndecodable" if ctx.unreadable_nad else "NetworkMissing"
     if any(key.partition("/")[0] != ctx.claim.namespace for key in keys):
         return "CrossNamespaceNad"
     if any(sum(key == other for other, _ in pod.selections) > 1 for pod in pods for key in keys):

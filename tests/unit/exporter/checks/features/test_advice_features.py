@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.checks.features.feature_mismatch.states import Pair, message, state_of
-from exporter.facts.rule import Rule, Stage
+from exporter.checks.features.feature_mismatch.evaluation import next_step
+from exporter.checks.features.feature_mismatch.states import IGNORED, Pair, message, state_of
+from exporter.domain.features.configuration import Effective
+from exporter.facts.rule import Migrates, Rule, Stage
 from exporter.facts.rules import RULES
+from exporter.findings.pages import Texts
 from tests.evaluation import Evaluation, api_kinds, decoded
 from tests.rows import full
 
@@ -241,7 +244,7 @@ def test_who_requests_a_network_device_is_named(by: Row, says: str) -> None:
     assert found.next.startswith(says)
 
 
-# -- every state has its text, wherever a refusal bites
+# -- every state has its text, wherever a refusal bites and whatever allows it
 
 
 def record(row: Row) -> Any:
@@ -261,8 +264,27 @@ def test_every_state_of_every_feature_has_a_message(rule: Rule, stage: Stage) ->
     vmis = [record(vmi({}, phase=phase, migratable=moves)) for phase, moves in states]
     for pair in (Pair(a, b, "") for a in (None, *vms) for b in (None, *vmis) if a or b):
         for by_vm, by_vmi in ((True, True), (True, False), (False, True)):
-            lacking = (by_vm and pair.vm is None) or (by_vmi and pair.vmi is None)
+            # What only an edit is refused for is of VMs alone: a VMI has no run strategy and updates no volumes.
+            lacking = (by_vm and pair.vm is None) or (by_vmi and (pair.vmi is None or stage is Stage.EDIT))
             state = None if lacking else state_of(rule, stage, pair, by_vm, by_vmi)
             if state is not None:
                 said += rule.phrase in message(rule, stage, pair, state, ("gate is off",))
     assert said
+
+
+@pytest.mark.parametrize("minor", range(10))
+@pytest.mark.parametrize("labels", [{}, HCO])
+def test_what_fails_a_migration_or_is_ignored_can_be_allowed_in_each_release(minor: int, labels: Row) -> None:
+    known = Effective.of(record(kubevirt(f"v1.{minor}.0", labels=labels)))
+    assert isinstance(known, Effective)
+    fails = [each for each in RULES if each.migrates in (Migrates.UNSCHEDULABLE, Migrates.UNRENDERED)]
+    asked = [("MigrationBlocked", each) for each in fails]
+    asked += [("RunningStartedBefore", each) for each in RULES if each.bites(known) in IGNORED]
+    said = [
+        next_step(Texts("feature_mismatch"), reason, each, known, bool(labels))
+        for reason, each in asked
+        if each.counts_in(known)
+    ]
+
+    assert said
+    assert not [text for text in said if "can't allow" in text]
