@@ -68,7 +68,7 @@ LEFT = {"tenant": "ExternalAwaiting"}
 
 def the_drain_begins(story: Story, stage: Stage) -> None:
     stage.cordon(NODE)
-    story.comes_to({"licence": "NotMigratableWhileCordoned"})  # nobody is seen to drain it
+    story.comes_to({"licence": "NotMigratableWhileCordoned"})  # no drain detected
     assert stage.evict("licence").code == 429
     assert stage.evict("old") == Answer()
     stage.evict("tenant")

@@ -79,7 +79,7 @@ def _headline(node: NodeReport) -> str:
     state = [f"cordoned since {node.since}" if node.since else "cordoned"] if node.cordoned else []
     state += [f"taint {taint}" for taint in node.taints]
     state += [sign for sign in node.drain if not sign.startswith("taint ")]
-    state += ["nobody is seen to drain it"] if node.cordoned and not node.drain else []
+    state += ["no drain detected"] if node.cordoned and not node.drain else []
     state += [] if node.ready else ["not Ready"]
     counts = [f"{count} {TITLES[DrainState(state)]}" for state, count in node.counts.items()] or ["no VM"]
     counts += [f"{node.evacuated} moved off it before"] if node.evacuated else []
@@ -101,7 +101,7 @@ def _staying(vm: VMReport) -> Iterator[tuple[str, ...]]:
     reason = vm.reason or vm.strategy
     yield (TITLES[vm.state], f"{kind}{vm.vm.path}", reason, vm.why)
     if vm.evacuation_since:
-        yield ("", "", "", f"asked to leave since {vm.evacuation_since}")
+        yield ("", "", "", f"evacuation requested since {vm.evacuation_since}")
     for finding in vm.findings:
         text = "" if finding.message == vm.why else f": {finding.message}"
         yield ("", "", "", f"finding {finding.reason} ({finding.severity}){text}")
@@ -122,7 +122,7 @@ def _where(vm: VMReport) -> str:
 
 
 def _how(vm: VMReport) -> str:
-    asked = f"; asked to leave since {vm.evacuation_since}" if vm.evacuation_since else ""
+    asked = f"; evacuation requested since {vm.evacuation_since}" if vm.evacuation_since else ""
     probe = f"; {_probed(vm.probe)}" if vm.probe else ""
     return f"{vm.why.removesuffix('.')}{asked}{probe}{''.join(f'; finding {each.reason}' for each in vm.findings)}"
 

@@ -49,7 +49,7 @@ def impacted(impact: Impact, columns: int | None = None) -> str:
     sentences = (f"{'and' if at else 'If'} {each}{':' if at == last else ''}" for at, each in enumerate(impact.changes))
     parts = ["".join(_prose(each, columns) for each in sentences)]
     if impact.gates:
-        parts.append(f"Feature gates that are switched ({len(impact.gates)}):\n{_gates(impact.gates, columns)}")
+        parts.append(f"Feature gates that change ({len(impact.gates)}):\n{_gates(impact.gates, columns)}")
     for outcome in SubjectOutcome:
         shown = [each for each in impact.findings if each.outcome == outcome]
         if shown:
@@ -138,7 +138,7 @@ def _beneath(each: Affected, columns: int | None) -> str:
     if each.vms:
         names = named([ref.path for ref in each.vms], each.vms_in_all or 0)
         said = _prose(f"{counted(each.vms_in_all or 0, 'VM')}: {names}", columns, f"{_UNDER}hits ", _FURTHER) + said
-    return said + (_prose(after, columns, f"{_UNDER}once it is so: ", _FURTHER) if after else "")
+    return said + (_prose(after, columns, f"{_UNDER}after the change: ", _FURTHER) if after else "")
 
 
 def _unknown(impact: Impact, columns: int | None) -> list[str]:

@@ -69,10 +69,10 @@ def switched(tree: Tree, gate: str, gates: Gates, *, on: bool) -> tuple[Tree, st
     said = []
     if on:
         tree, listed = _listed(tree, _DISABLED, gate, there=False)
-        said += ["taken out of disabledFeatureGates"] if listed else []
+        said += ["removed from disabledFeatureGates"] if listed else []
     else:
         tree, listed = _listed(tree, _ENABLED, gate, there=False)
-        said += ["taken out of featureGates"] if listed else []
+        said += ["removed from featureGates"] if listed else []
     setting = _SETTINGS.get((gate, gates.state(gate)))
     if setting is not None:
         path, value = setting[0], setting[1] is on
@@ -82,8 +82,8 @@ def switched(tree: Tree, gate: str, gates: Gates, *, on: bool) -> tuple[Tree, st
     elif on or gates.disabling:  # before, KubeVirt reads featureGates alone
         path = _ENABLED if on else _DISABLED
         tree, added = _listed(tree, path, gate, there=True)
-        said += [f"put into {path[-1]}"] if added else []
-    done = " and ".join(said) if said else "left as it is"
+        said += [f"added to {path[-1]}"] if added else []
+    done = " and ".join(said) if said else "unchanged"
     return tree, f"feature gate {gate} is {done}"
 
 
@@ -138,18 +138,16 @@ def _refuse_no_word(before: Tree, after: Tree) -> None:
 _UNSPECIFIC = re.compile(r"v?[0-9]{1,6}\.[0-9]{1,6}")  # a release without its patch
 _MOST = 100  # gates and settings in one question: each is applied by itself
 _GATES_OFF = (
-    "Before you switch it off, take the feature out of these VMs, all that is refused in one edit of each, and restart "
-    "those that run: afterwards KubeVirt refuses to start them, and most of their edits."
+    "Before you disable the feature gate, remove the feature from these VMs, all rejected fields of a VM in one edit, "
+    "and restart the running VMs. Afterwards, KubeVirt rejects their start and most of their edits."
 )
-_GATES_ON = "Before you switch it on, see that nodes offer what launcher pods will ask them for."
+_GATES_ON = "Before you enable the feature gate, check that nodes offer what launcher pods will request."
 _UPGRADE = (
-    "Before you upgrade, put gates that have to stay off into disabledFeatureGates and those that these VMs need into "
-    "featureGates, or take the features out of the VMs."
+    "Before you upgrade, add feature gates that have to stay off to disabledFeatureGates, and the feature gates that "
+    "these VMs need to featureGates, or remove the features from the VMs."
 )
-_UPGRADE_BELOW_1_9 = (
-    "Before you upgrade, put gates that these VMs need into featureGates, or take the features out of the VMs."
-)
-_SETTING = "Before you set it, take what it no longer allows out of these VMs, and restart those that run."
+_UPGRADE_BELOW_1_9 = "Before you upgrade, add the feature gates that these VMs need to featureGates, or remove the features from the VMs."
+_SETTING = "Before you change the setting, remove what it no longer allows from these VMs, and restart the running VMs."
 
 
 @dataclass(frozen=True)
@@ -262,7 +260,7 @@ def configured(cluster: Cluster, wish: Wish) -> ProposedChange:
     if (number := sum(map(len, (wish.disable, wish.enable, wish.settings)))) > _MOST:
         raise ValueError(f"{number} changes of KubeVirt are asked for; there may be {_MOST} at once")
     if both := sorted({*wish.disable} & {*wish.enable}):
-        raise ValueError(f"feature gate {shortened(both[0])!r} can't be switched on and off at once")
+        raise ValueError(f"feature gate {shortened(both[0])!r} can't be enabled and disabled at once")
     record = _kubevirt(cluster)
     draft = _Draft(record, msgspec.json.decode(record.configuration or "{}"))
     present = draft.gates

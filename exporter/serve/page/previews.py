@@ -154,8 +154,8 @@ def _verdict(impact: Impact) -> str:
     parts[:1] = [f"of what is found, {each}" for each in parts[:1]]
     if not parts:
         parts.append("no finding would differ" + (" in what could be evaluated" if impact.unknown_in_all else ""))
-    for ruled, said in ((True, "that no VM asks for"), (False, "of which it is not known who is hit")):
+    for ruled, said in ((True, "that no VM uses"), (False, "with unknown effect on VMs")):
         if number := sum(not gate.used and gate.ruled is ruled for gate in impact.gates):
-            parts.append(f"{counted(number, 'gate switches', 'gates switch')} {said}")
+            parts.append(f"{counted(number, 'feature gate changes', 'feature gates change')} {said}")
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}."

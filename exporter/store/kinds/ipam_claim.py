@@ -48,7 +48,7 @@ class IPAMClaim(Record, frozen=True, gc=False):
     other_owners: int  # owner references to anything else, which are not evaluated
     finalizers: tuple[str, ...]
     network: str
-    hosts: tuple[str, ...]  # canonical addresses without prefix; text that is not an address is left as it is
+    hosts: tuple[str, ...]  # canonical addresses without prefix; text that is not an address is unchanged
     prefixes: tuple[int, ...]  # of the hosts, in their order; -1 where one has none
     numbers: tuple[int, ...]  # the hosts that are addresses, as integers (addresses.py)
     ips: tuple[str, ...]  # as they are written

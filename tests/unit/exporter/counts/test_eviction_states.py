@@ -138,7 +138,7 @@ def tainted(key: str, added: str | None) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("rows", "started"),
     [
-        ([vmi("a", **ABLE), {"kind": "Pod", "name": "other"}], None),  # cordoned, and nobody is seen to drain it
+        ([vmi("a", **ABLE), {"kind": "Pod", "name": "other"}], None),  # cordoned, and no drain detected
         ([vmi("a", **ABLE), tainted("medik8s.io/drain", None)], None),  # nothing records since when
         ([vmi("a", **ABLE), tainted("medik8s.io/drain", "0001-01-01T00:00:00Z")], None),
         ([vmi("a", **ABLE), tainted("medik8s.io/drain", TAINTED)], TAINTED),

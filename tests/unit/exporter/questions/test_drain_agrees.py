@@ -154,7 +154,7 @@ class Surfaces(Evaluation):
                 assert vm.state is not DrainState.BLOCKED or vm.reason
             elif at[0] in draining or self._asked(vm.vm) or vm.reason in ("StuckTerminating", "OrphanLauncherPod"):
                 assert at in findings, vm
-            else:  # nobody is seen to drain it: only what would hold up a drain of a cordoned node is reported
+            else:  # no drain detected: only what would hold up a drain of a cordoned node is reported
                 would_block = any(vm.reason in reasons for reasons in IF_DRAINED.values())
                 assert (at in findings) == (would_block and at[0] in closed), vm
 

@@ -203,30 +203,30 @@ def test_what_instancetypes_and_preferences_add_counts_too() -> None:
 @pytest.mark.parametrize(
     ("version", "lists", "gate", "developer", "says"),
     [
-        ("v1.7.4", {"gates": ("HostDisk",)}, "HostDisk", {}, "taken out of featureGates"),
-        ("v1.7.4", {}, "HostDisk", {}, "left as it is, which changes nothing: it is off already"),
+        ("v1.7.4", {"gates": ("HostDisk",)}, "HostDisk", {}, "removed from featureGates"),
+        ("v1.7.4", {}, "HostDisk", {}, "unchanged, which changes nothing: it is off already"),
         (
             "v1.8.4",
             {"gates": ("HostDisk", "Sidecar")},
             "HostDisk",
             {"featureGates": ["Sidecar"]},
-            "taken out of featureGates",
+            "removed from featureGates",
         ),
-        ("v1.8.4", {}, "Snapshot", {}, "left as it is, which changes nothing: it is off already"),
-        ("v1.9.0", {}, "Snapshot", {"disabledFeatureGates": ["Snapshot"]}, "put into disabledFeatureGates"),
+        ("v1.8.4", {}, "Snapshot", {}, "unchanged, which changes nothing: it is off already"),
+        ("v1.9.0", {}, "Snapshot", {"disabledFeatureGates": ["Snapshot"]}, "added to disabledFeatureGates"),
         (
             "v1.9.0",
             {},
             "VideoConfig",
             {"disabledFeatureGates": ["VideoConfig"]},
-            "put into disabledFeatureGates, which has no effect: it is GA in v1.9.0, and nothing switches it off",
+            "added to disabledFeatureGates, which has no effect: it is GA in v1.9.0, and nothing switches it off",
         ),
         (
             "v1.7.4",
             {"gates": ("ExperimentalVirtiofsSupport",)},
             "EnableVirtioFsStorageVolumes",
             {"featureGates": ["ExperimentalVirtiofsSupport"]},
-            "left as it is, but ExperimentalVirtiofsSupport keeps it on",
+            "unchanged, but ExperimentalVirtiofsSupport keeps it on",
         ),
     ],
 )
@@ -246,7 +246,7 @@ def test_a_gate_is_switched_off_as_it_takes_in_its_release(
             {"disabled": ("Snapshot",)},
             "Snapshot",
             {"developerConfiguration": {"featureGates": ["Snapshot"]}},
-            "taken out of disabledFeatureGates and put into featureGates",
+            "removed from disabledFeatureGates and added to featureGates",
         ),
         (
             "v1.9.0",
@@ -260,7 +260,7 @@ def test_a_gate_is_switched_off_as_it_takes_in_its_release(
             {},
             "PersistentReservation",
             {"developerConfiguration": {"featureGates": ["PersistentReservation"]}},
-            "put into featureGates",
+            "added to featureGates",
         ),
         (
             "v1.9.0",
@@ -275,7 +275,7 @@ def test_a_gate_is_switched_off_as_it_takes_in_its_release(
             "AlignCPUs",
             {"developerConfiguration": {"featureGates": ["AlignCPUs"]}},
             (
-                "put into featureGates, but without the annotation "
+                "added to featureGates, but without the annotation "
                 "alpha.kubevirt.io/EmulatorThreadCompleteToEvenParity of "
                 "the KubeVirt object it stays off"
             ),
@@ -285,7 +285,7 @@ def test_a_gate_is_switched_off_as_it_takes_in_its_release(
             {"gates": ("HotplugVolumes",)},
             "DeclarativeHotplugVolumes",
             {"developerConfiguration": {"featureGates": ["HotplugVolumes", "DeclarativeHotplugVolumes"]}},
-            "put into featureGates, but while HotplugVolumes is on it stays off",
+            "added to featureGates, but while HotplugVolumes is on it stays off",
         ),
     ],
 )
@@ -313,7 +313,7 @@ def test_a_gate_is_switched_on_by_what_counts(
             ),
         ),
         ({"disable": "qqq"}, "KubeVirt v1.8.4 knows no feature gate 'qqq'; names are case-sensitive"),
-        ({"disable": "VSOCK", "enable": "VSOCK"}, "feature gate 'VSOCK' can't be switched on and off at once"),
+        ({"disable": "VSOCK", "enable": "VSOCK"}, "feature gate 'VSOCK' can't be enabled and disabled at once"),
         ({"upgrade_to": ("",)}, "'' is no version of an upstream release; write it as 1.9 or v1.9.0"),
         ({"upgrade_to": "newest"}, "'newest' is no version of an upstream release; write it as 1.9 or v1.9.0"),
         (

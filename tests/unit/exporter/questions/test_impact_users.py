@@ -71,7 +71,7 @@ def known_of(version: str) -> Effective:
 def said(impact: Impact) -> dict[str, set[str]]:
     """The gates by the paragraph that names them, those of the table under the empty text."""
     found: dict[str, set[str]] = {}
-    for line in impacted(impact).partition("Feature gates that are switched")[2].partition("\n\n")[0].split("\n")[1:]:
+    for line in impacted(impact).partition("Feature gates that change")[2].partition("\n\n")[0].split("\n")[1:]:
         begins = next((each for each in (UNKNOWN, NOT_ASKED) if line.startswith(each)), "")
         names = line.removeprefix(begins).split("), ") if begins else [line]
         found.setdefault(begins, set()).update(each.split()[0] for each in names)

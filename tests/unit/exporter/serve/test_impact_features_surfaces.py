@@ -101,13 +101,13 @@ async def test_the_page_has_the_gates_who_uses_them_and_the_question_again(http:
     status, html, _ = await get(http, f"/impact?disable=HostDisk&enable=&upgrade-to=&set={quote(setting)}&set=")
     assert status == 200
     for text in (
-        "feature gate HostDisk is taken out of featureGates",
+        "feature gate HostDisk is removed from featureGates",
         '<code>HostDisk</code></td><td data-label="Stage">Alpha</td><td data-label="Was">on</td>',
         '<td data-label="Becomes">off</td>',
         "VirtualMachine ns/db",
         "at the next edit",
         "KubeVirt will say: HostDisk feature gate is not enabled",
-        "Before you switch it off",
+        "Before you disable the feature gate",
         'name="disable" value="HostDisk"',
         'name="set" value="cpuModel=&#34;&lt;b&gt;&#34;"',
         'href="/api/v1/impact?disable=HostDisk&amp;set=cpuModel%3D%22%3Cb%3E%22"',
@@ -138,11 +138,11 @@ def dump(tmp_path: Path) -> str:
         (
             ["--disable", "HostDisk"],
             1,
-            "KubeVirt will say: HostDisk feature gate is not enabled\n          once it is so: ",
+            "KubeVirt will say: HostDisk feature gate is not enabled\n          after the change: ",
         ),
         (["--disable", "HostDisk"], 1, "host_disk  1       0      0     0"),
         (["--disable", "Sidecar"], 0, "which changes nothing: it is off already"),
-        (["--upgrade-to", "1.9"], 0, "Feature gates that are switched (23):"),
+        (["--upgrade-to", "1.9"], 0, "Feature gates that change (23):"),
         (["--set", NOTHING], 0, "No finding would differ."),
         (["--set", "migrations.network=x"], 2, "no check reads spec.configuration.migrations.network"),
         (["--disable", "HostDisk", "--delete-instancetype", "medium"], 1, "medium is deleted\nand feature gate"),
@@ -175,7 +175,7 @@ async def test_page_text_and_api_say_of_the_same_gates_who_is_hit(http: aiohttp.
     unruled = {each["name"] for each in gates if not each["ruled"]}
     unasked = {each["name"] for each in gates if each["ruled"] and each["vms"] == each["vmis"] == 0}
     assert (len(unruled), len(unasked)) == (11, 12)
-    assert "12 gates switch that no VM asks for; 11 gates switch of which it is not known who is hit." in html
+    assert "12 feature gates change that no VM uses; 11 feature gates change with unknown effect on VMs." in html
     for section, names in (("unused", unasked), ("unruled", unruled)):
         part = html.partition(f'id="{section}"')[2].partition("</details>")[0]
         assert {each for each in unasked | unruled if f"<code>{each}</code>" in part} == names
