@@ -146,7 +146,10 @@ _UPGRADE = (
     "Before you upgrade, add feature gates that have to stay off to disabledFeatureGates, and the feature gates that "
     "these VMs need to featureGates, or remove the features from the VMs."
 )
-_UPGRADE_BELOW_1_9 = "Before you upgrade, add the feature gates that these VMs need to featureGates, or remove the features from the VMs."
+_UPGRADE_BELOW_1_9 = (
+    "Before you upgrade, add the feature gates that these VMs need to featureGates, or remove the features from the "
+    "VMs."
+)
 _SETTING = "Before you change the setting, remove what it no longer allows from these VMs, and restart the running VMs."
 
 
