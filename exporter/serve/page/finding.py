@@ -8,12 +8,15 @@ from typing import Any
 
 from aiohttp import web
 
+from ...domain.features.configuration import chosen
 from ...engine.engine import Engine
 from ...facts.record import Ref
 from ...findings.finding import Finding
 from ...questions.commands import commands
 from ...questions.findings import FindingReport, plan_command
 from ...questions.repairs import REPAIR_STATES, pause_command
+from ...store.kinds.kube_virt import KubeVirt
+from ..access.viewer import visible_to
 from ..api.questions import MigrationsView
 from ..reports.listing import Listing
 from .frame import Frame
@@ -66,7 +69,7 @@ class FindingPage:
             "looks": [each for each in advice if not each.changes],
             "changes": [each for each in advice if each.changes],
             "alert": self._alert(report),
-            "runbook": self._runbooks.of(reason.alert, report) if reason.alert else None,
+            "runbook": self._runbooks.of(reason.alert, report, self._kubevirt(request)) if reason.alert else None,
             "evidence": list(_rows(report.evidence)),
             "related": [await self._related(listing, each) for each in _by_name(report.related)],
             "of_vm": [listing.report_of(each) for each in await self._of_vm(listing, finding)],
@@ -79,6 +82,11 @@ class FindingPage:
             "states": REPAIR_STATES,
         }
         return await self._frame.page(request, "finding.html", values, here="/findings")
+
+    def _kubevirt(self, request: web.Request) -> Ref | None:
+        """The KubeVirt object, for a viewer of the whole cluster."""
+        found = chosen(self._engine.cluster.all(KubeVirt)) if visible_to(request) is None else ""
+        return None if isinstance(found, str) else found.ref
 
     async def _not_there(self, request: web.Request, listing: Listing, fingerprint: str) -> web.StreamResponse:
         if await listing.cause(fingerprint) is not None:

@@ -9,6 +9,7 @@ from aiohttp import web
 from markupsafe import Markup
 
 from ...checks import all_checks
+from ...facts.record import Ref
 from ...questions.findings import FindingReport
 from ...questions.nearest import nearest
 from ...questions.selection import area_of
@@ -56,11 +57,12 @@ class Runbooks:
             self._sections[alert] = sections(text, self._reasons.get(alert, ()))
         return self._sections.get(alert, [])
 
-    def of(self, alert: str, finding: FindingReport) -> RunbookOfFinding | None:
+    def of(self, alert: str, finding: FindingReport, kubevirt: Ref | None) -> RunbookOfFinding | None:
+        """`kubevirt` is the KubeVirt object, None where there is not one, or the viewer has no right to see it."""
         found = {section.title: section for section in self.sections(alert)}
         if not found:
             return None
-        names = names_in(texts()[alert], _labels(finding))
+        names = names_in(texts()[alert], _labels(finding, kubevirt))
         own = frozenset((finding.reason,))
         parts = {title: list(_parts(found[title].blocks, own, names)) for title in _SHOWN if title in found}
         return RunbookOfFinding(alert, parts)
@@ -73,8 +75,8 @@ def _parts(blocks: Iterable[Block], own: frozenset[str], names: Mapping[str, str
             yield Part(rendered(each.tokens, names), others)
 
 
-def _labels(finding: FindingReport) -> dict[str, str]:
-    """The labels that the alert of a finding has."""
+def _labels(finding: FindingReport, kubevirt: Ref | None) -> dict[str, str]:
+    """The labels that the alert of a finding has, and other names that its runbook asks for."""
     subject = finding.subject
     return {
         "namespace": subject.namespace,
@@ -87,6 +89,11 @@ def _labels(finding: FindingReport) -> dict[str, str]:
         "reason": finding.reason,
         "group": finding.group,
         "fingerprint": finding.fingerprint,
+        "vm name": finding.vm,
+        "namespace of the object": subject.namespace,
+        "name of the object": subject.name,
+        "kubevirt namespace": kubevirt.namespace if kubevirt else "",
+        "kubevirt name": kubevirt.name if kubevirt else "",
     }
 
 

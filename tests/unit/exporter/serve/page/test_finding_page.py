@@ -42,6 +42,13 @@ async def test_what_is_wrong_since_when_and_how_that_is_known(http: aiohttp.Clie
     assert "No object records it" in html
 
 
+async def test_the_runbook_has_the_names_of_the_vm_and_of_kubevirt(http: aiohttp.ClientSession) -> None:
+    finding, html = await found(http, "StartBlocked")
+    runbook = section(html, "runbook")
+    assert f"NAMESPACE={finding['subject']['namespace']} VMNAME={finding['vm']}" in runbook
+    assert "KUBEVIRTNAMESPACE=kubevirt KUBEVIRTNAME=kubevirt" in runbook
+
+
 async def test_commands_that_look_and_those_that_change_are_apart_and_say_what_they_do(
     http: aiohttp.ClientSession,
 ) -> None:
