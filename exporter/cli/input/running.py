@@ -261,7 +261,6 @@ def _of(cause: CauseReport, findings: list[FindingReport]) -> CauseReport:
         since_source=source,
         opened=msgspec.UNSET,  # these are of all its findings
         closed=msgspec.UNSET,
-        changes=msgspec.UNSET,
     )
 
 

@@ -22,7 +22,8 @@ from ...questions.commands import command, writes
 from ...runbook import anchor, links
 
 _ASSIGNED = re.compile(r"\b([A-Z][A-Z0-9_]*)='<([a-z ]+)>'")
-_VARIABLE = re.compile(r'"\$\{?([A-Z][A-Z0-9_]*)\}?"|\$\{?([A-Z][A-Z0-9_]*)(?:\}|\b)')
+_NAME = r"\$(?:\{([A-Z][A-Z0-9_]*)\}|([A-Z][A-Z0-9_]*)\b)"  # not `${NAME:+…}`, of which the shell makes something else
+_VARIABLE = re.compile(f'"{_NAME}"|{_NAME}')
 _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")  # what means the same to a shell inside and outside of quotes
 _REASON = re.compile(r"`(\w+)`")
 _SHELL = ("sh", "bash", "shell")
@@ -186,8 +187,11 @@ def with_names(text: str, names: Mapping[str, str]) -> str:
         return f"{found[1]}={shlex.quote(names[found[1]])}" if found[1] in names else found[0]
 
     def used(found: re.Match[str]) -> str:
-        value = names.get(found[1] or found[2], "")
-        return value if _PLAIN.fullmatch(value) else found[0]
+        value = names.get(next(filter(None, found.groups())), "")
+        if not _PLAIN.fullmatch(value):
+            return found[0]
+        in_json = found[0].startswith('"') and found.string[: found.start()].endswith('": ')
+        return f'"{value}"' if in_json else value  # where a name such as 123 is no number
 
     parts = _ASSIGNED.sub(assigned, text).split("'")
     # A shell puts no value into what stands between single quotes.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,18 @@ async def test_ages_are_at_least_those_that_it_is_a_witness_of(running: Running)
     _, out, _ = await running.check("--kubeconfig", str(running.kubeconfig), "--reason", "LabellessPin")
     (line,) = (line for line in out.splitlines() if "LabellessPin" in line)
     assert line.split()[4:6] == ["-", "Pinned"]
+
+
+async def test_a_part_of_each_cause_is_counted_from_what_is_left_of_it(running: Running) -> None:
+    whole = await running.report()
+    causes = {each["cause"]: each["findings"] for each in whole["causes"]}
+    parts = 0
+    for namespace in sorted({f["subject"]["namespace"] for f in whole["findings"]} - {""}):
+        part = await running.report("-n", namespace)
+        own = Counter(f["cause"] for f in whole["findings"] if f["subject"]["namespace"] == namespace)
+        assert {each["cause"]: each["findings"] for each in part["causes"]} == own
+        parts += sum(own[cause] < causes[cause] for cause in own)
+    assert parts
 
 
 async def test_what_is_asked_for_can_be_narrowed(running: Running) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.runbook import texts
-from exporter.serve.html.markdown import names_in, rendered, sections
+from exporter.serve.html.markdown import names_in, rendered, sections, with_names
 
 from .....all_of import each_of
 
@@ -66,6 +66,15 @@ def test_a_name_that_means_something_to_a_shell_is_quoted_where_it_is_assigned_a
     text = html.unescape(shown(names_in(TEXT, {"namespace": "shop", "vm": name})))
     assert 'kubectl get vmi -n shop "$VMNAME"' in text
     assert "<b>" not in shown(names_in(TEXT, {"namespace": "shop", "vm": name}))
+
+
+def test_what_a_shell_makes_of_a_variable_stays_and_a_text_of_json_keeps_its_quotes() -> None:
+    names = {"FEATURE": "vsock", "VMNAME": "123"}
+    assert with_names('steward check ${FEATURE:+--feature "$FEATURE"}', names) == (
+        "steward check ${FEATURE:+--feature vsock}"
+    )
+    assert with_names('[{"op": "test", "value": "$VMNAME"}]', names) == '[{"op": "test", "value": "123"}]'
+    assert with_names('kubectl get -n "${VMNAME}" $VMNAME', names) == "kubectl get -n 123 123"
 
 
 def test_markup_of_the_text_is_text_and_links_lead_to_what_is_there() -> None:
