@@ -122,6 +122,7 @@ def duplicate_ip(ctx: ClaimContext) -> Finding | None:
             "DuplicateIP", addresses=", ".join(ips), network=claim.network, holders=named(described(holders))
         ),
         _last_given(claim, holders),
+        next_step=TEXTS.next("DuplicateIP", "stopped") if ctx.known_users == [] else "",
         related=[holder.ref for holder in holders],
         address=ips[0],
         group=blake2b(address(claim.network, ips[0]).encode(), digest_size=4).hexdigest(),
