@@ -53,15 +53,15 @@ def recreated(now: datetime, name: str, host: int, node: str) -> Case:
     new = replace(old, node=node, generation="again", age=timedelta(hours=3), up=timedelta(hours=2))
     left = deleting(claim(old), now - timedelta(hours=3, minutes=10))
     objects = [virtual_machine(new), disk(new), left, *(while_running(new) if new.running else ())]
-    use = "the new VM uses its address" if new.running else "the new VM gets none"
-    wrong = f"belongs to an earlier VM of that name; {use}"
+    use = "the new one uses its address" if new.running else "the new one gets none"
+    wrong = f"belongs to a deleted VM of its name; {use}"
     return Case(objects, [trouble(left, wrong)])
 
 
 def ownerless_and_left(now: datetime) -> Case:
     left = claim(_sample(now, LAB, "import-5", 113))
     del left["metadata"]["ownerReferences"]
-    wrong = "has no owner, so garbage collection doesn't delete it, and its VM was deleted"
+    wrong = "has no owner for garbage collection, and its VM was deleted"
     return Case([left], [trouble(left, wrong)])
 
 
@@ -69,7 +69,7 @@ def ownerless_in_use(now: datetime) -> Case:
     sample = _sample(now, SHOP, "search-9", 114, node=NODES[2])
     objects, left = _with_claim(sample)
     del left["metadata"]["ownerReferences"]
-    wrong = "lost its owner; its VM runs, but the address will remain after the VM's deletion"
+    wrong = "lost its owner; the address will outlive its running VM"
     return Case(objects, [trouble(left, wrong)])
 
 

@@ -31,7 +31,7 @@ def without_copies(now: datetime) -> Case:
         del made[0]["status"]["instancetypeRef"]
         objects += made
         troubles.append(trouble(made[0], "was restored without its status: its instancetype isn't pinned"))
-    return Case(objects, [*troubles, trouble(of, "two VMs have no ControllerRevision of it, and it can be deleted")])
+    return Case(objects, [*troubles, trouble(of, "two VMs depend on it, and it can be deleted")])
 
 
 def never_created(now: datetime) -> Case:

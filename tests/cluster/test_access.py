@@ -95,7 +95,7 @@ def twin(admin: Client, namespace: str, uuid_: str, name: str = "twin") -> None:
 
 def paths(body: str) -> list[str]:
     """All that a server serves, as its answer to a wrong path lists them."""
-    found = re.search(r"there are: (.*)", body)
+    found = re.search(r"Available: (.*)", body)
     assert found, body
     return found[1].strip().rstrip('"}').split(", ")
 

@@ -92,7 +92,7 @@ async def test_without_a_script_every_page_is_whole_and_its_forms_work(demo: Dem
             text = (await tab.call("DOM.getOuterHTML", nodeId=document["root"]["nodeId"]))["outerHTML"]
             assert "<h1" in text, path
             assert (
-                "Reload the page" in text
+                "Reload to update" in text
                 or any(each in text for each in ("Not found", "Bad request"))
                 or 'role="alert"' in text
             ), path

@@ -140,8 +140,8 @@ EMPTY = {
         ),
         "no VM has its instancetype inferred",
     ),
-    ("repairs", "Blocked, by gate", 0): "no gate is in the way of those few that are planned",
-    ("repairs", "Remediations", 4): "no gate is in the way of those few that are planned",
+    ("repairs", "Blocked, by safety check", 0): "no safety check is in the way of those few that are planned",
+    ("repairs", "Remediations", 4): "no safety check is in the way of those few that are planned",
     ("repairs", "Remediations", 7): "none is in mode auto",
 }
 pytestmark = pytest.mark.xdist_group("boards")

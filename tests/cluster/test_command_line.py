@@ -75,9 +75,9 @@ def test_who_may_list_nothing(server: ApiServer) -> None:
     done = check(server, "nobody", token=nobody.token)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"steward: {server.url} lets you list nothing of what is looked at, not even virtualmachines.kubevirt.io in "
-        "all namespaces; a cluster administrator can bind you to a role that may, or name your namespace "
-        "with -n\n"
+        f"steward: forbidden: {server.url} lets you list none of the required resources, not even "
+        "virtualmachines.kubevirt.io in all namespaces. Ask a cluster administrator for a role that can, or name your "
+        "namespace with -n\n"
     )
 
 
@@ -131,7 +131,7 @@ def test_what_is_missing_is_said_once(server: ApiServer, tenant: Account) -> Non
     assert len(done.stdout.splitlines()) < 40
     (nodes,) = (line for line in lines if line.startswith("  Node: "))
     assert 'Grant "list" and "watch" on nodes: ' in nodes
-    (vms,) = (line for line in lines if "you may list virtualmachines.kubevirt.io in" in line)
+    (vms,) = (line for line in lines if "you have permission to list virtualmachines.kubevirt.io" in line)
     assert f'only in {NS}. For the rest, grant "list" in all namespaces: ' in vms
 
 

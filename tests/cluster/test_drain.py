@@ -123,7 +123,7 @@ def test_whoever_may_list_nothing_gets_one_sentence(
     code = main(["drain", "node01", "-o", "json", "--kubeconfig", str(server.kubeconfig("steward-exporter"))])
     printed = capsys.readouterr()
     assert (code, printed.out) == (2, "")
-    assert "lets you list nothing of what is looked at" in printed.err
+    assert "lets you list none of the required resources" in printed.err
 
 
 def test_a_probe_asks_the_real_server_and_evicts_nothing(server: ApiServer, capsys: pytest.CaptureFixture[str]) -> None:

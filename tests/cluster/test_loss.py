@@ -181,7 +181,7 @@ def test_the_right_to_one_kind_is_taken_away_and_given_back(exporter: Exporter, 
     client.apply(without(role, "virtualmachines"))
     exporter.wait_state("VirtualMachine", "forbidden")
     assert exporter.found(NS) == FOUND
-    assert any("403" in why and "grant" in why for why in exporter.unknown())
+    assert any("403" in why and "Grant" in why for why in exporter.unknown())
     forbidden = "?check=sources&reason=KindForbidden&name=VirtualMachine"
     wait_until(lambda: exporter.report(forbidden)["findings"], 30, "the kind that may not be seen is a finding")
 
