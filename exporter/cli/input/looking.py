@@ -109,8 +109,8 @@ def _refuse_blind(cluster: Cluster, server: str, namespaces: Collection[str], *,
     hint = ", or name your namespace with -n" if named and not namespaces else ""
     where = f"namespace {', '.join(sorted(namespaces))}" if namespaces else "all namespaces"
     raise UsageError(
-        f"forbidden: {server} lets you list none of the required resources, not even {first.resource} in {where}. Ask a "
-        f"cluster administrator for a role that can{hint}"
+        f"forbidden: {server} lets you list none of the required resources, not even {first.resource} in {where}. Ask "
+        f"a cluster administrator for a role that can{hint}"
     )
 
 
