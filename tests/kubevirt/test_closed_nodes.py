@@ -29,7 +29,7 @@ def test_no_node_takes_vms(stage: Stage, exporter: Exporter) -> None:
     drained = Story(exporter, stage).drain(stage.wait_running("db")["status"]["nodeName"])["db"]
     assert (drained["state"], drained["reason"]) == ("blocked", "NoTarget")
     assert "2 cordoned" in drained["why"]
-    assert drained["next"].startswith("Uncordon a node that is allowed to run the VM")
+    assert drained["next"].startswith("Uncordon a node, but only one that is not being drained")
     stage.uncordon(NODE)
     wait_until(lambda: not all_closed(exporter), 30, "one does again")
 

@@ -40,6 +40,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ....domain.acts import NOTHING_FORBIDDEN
 from ....domain.drains.departure import (
     Departure,
     NodeContext,
@@ -104,8 +105,8 @@ _IF_DRAINED = {
 
 def _if_drained(found: Departure, reason: str, context: NodeContext) -> Departure:
     of, case = found.remedy.of
-    # On a cordon alone nothing is to be stopped before it is known whether a drain is meant.
-    remedy = replace(found.remedy, of=(reason, case)) if of == "NotMigratable" else found.remedy
+    # On a cordon alone nothing is to be stopped, and no PDB relaxed, before it is known whether a drain is meant.
+    remedy = replace(found.remedy, of=(reason, case)) if of in _IF_DRAINED else found.remedy
     return replace(found, reason=reason, remedy=remedy, due=True, since=context.since)
 
 
@@ -126,6 +127,8 @@ def _findings(found: Departure, context: NodeContext) -> Iterator[Finding]:
         next=next_step(found.remedy, found.values),
         commands=found.commands,
         does=found.remedy.does,
+        # The controller that manages a VMI with strategy External decides what becomes of its guest.
+        forbids=NOTHING_FORBIDDEN if found.remedy.of == ("LegacyTaintIgnored", "External") else None,
     )
     for each in found.also:
         yield from _findings(each, context)

@@ -109,10 +109,11 @@ def owner_uid_mismatch(ctx: ClaimContext) -> Finding | None:
     now = owner.replacement
     pod = ctx.users[0].ref if ctx.in_use else ""
     variant = "adopt" if claim.deleting is None else "in_use" if pod else "stopped"
+    said = "stopped" if not pod else "in_use" if variant == "in_use" else ""
     return ctx.finding(
         "OwnerUidMismatch",
         Severity.CRITICAL if ctx.users else Severity.WARNING,
-        TEXTS.message("OwnerUidMismatch", "" if pod else "stopped", vm=now, old=owner.ref.uid[:8], pod=pod),
+        TEXTS.message("OwnerUidMismatch", said, vm=now, old=owner.ref.uid[:8], pod=pod),
         _replaced_since(ctx),
         related=owner.related,
         next_step=TEXTS.next("OwnerUidMismatch", variant),

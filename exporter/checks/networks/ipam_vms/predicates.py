@@ -118,6 +118,7 @@ def name_collision(interface: Interface) -> Finding | None:
             claim=interface.claim_name,
             others=named([other.ref for other in others]) or twin,
         ),
+        next_step="" if others else _TEXTS.next("NameCollision", "own"),
         others=[other.name for other in others],
     )
 

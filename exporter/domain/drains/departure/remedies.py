@@ -57,7 +57,6 @@ metadata: {namespace: NAMESPACE, generateName: by-hand-}
 spec:
   vmiName: NAME
 MIGRATION"""
-_DRAIN = "kubectl drain NODE --ignore-daemonsets --delete-emptydir-data"
 
 _RESTART = "virtctl restart -n NAMESPACE NAME"
 _DESCRIBE_NODES = "kubectl describe nodes"
@@ -140,7 +139,7 @@ _BY_REASON = {
     "UserPDB/MinAvailableTooHigh": _does((_PDBS, _EDIT_PDB)),
     "MultiplePDB": _does((_PDBS, _EDIT_PDB)),
     "LegacyTaintIgnored": _does((_VMI, _STOP), Act.STOP),
-    "LegacyTaintIgnored/External": _does((_VMI, _DRAIN), Act.DRAIN),
+    "LegacyTaintIgnored/External": _does((_VMI,)),
     "WillShutDown": _does((_STOP,), Act.STOP),
     "WillShutDown/Migratable": _does((_MIGRATE,), Act.MIGRATE),
     "OrphanLauncherPod": _does(

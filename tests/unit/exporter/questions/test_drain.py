@@ -132,9 +132,9 @@ STOP = "virtctl stop -n ns a"
     [
         (guest("a", migratable="HostDeviceNotLiveMigratable"), "HostDeviceNotLiveMigratable", "Fix the cause", STOP),
         (guest("a", owned=False, migratable=False), "can't", "Nothing starts it", '"preconditions": {"uid": "u-a"}'),
-        (guest("a", **NONE), "strategy is None", "migrate the VMI before", "vmiName: a"),
-        (guest("a", **NONE, migratable=False), "strategy is None", "shut the guest down", STOP),
-        (guest("a", strategy=None), "KubeVirt's default", "migrate the VMI before", "vmiName: a"),
+        (guest("a", **NONE), "strategy is None", "migrate the VMI now", "vmiName: a"),
+        (guest("a", **NONE, migratable=False), "strategy is None", "shut it down now", STOP),
+        (guest("a", strategy=None), "KubeVirt's default", "migrate the VMI now", "vmiName: a"),
         ([*guest("a", **NONE), pdb("b", "a", refused="SyncFailed", maxUnavailable=1)], "uses maxUnavailable or",
          "integer minAvailable", "kubectl edit poddisruptionbudgets.policy -n ns b"),
         ([*guest("a", **NONE), pdb("b", "a", desired=2, expected=2, healthy=2)], "ready, 2 required", "lower its minAv",

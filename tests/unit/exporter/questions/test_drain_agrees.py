@@ -138,7 +138,7 @@ class Surfaces(Evaluation):
             shown = self.engine.restraints.applied(finding)
             assert vm.commands == shown.commands
             # On a cordon alone a finding asks first whether a drain is meant, and a preview is of a drain.
-            assert vm.next == shown.next or finding.reason == "NotMigratableIfDrained"
+            assert vm.next == shown.next or finding.reason in IF_DRAINED
             if CHECK.reasons[finding.reason].family.name == BLOCKED:
                 ails = ailment(self.engine.cluster.get(Node, "", at[0])) is not None  # whatever time may do elsewhere
                 in_time = IN_TIME.get(finding.reason, {DrainState.BLOCKED})

@@ -50,7 +50,7 @@ CPU = "cpu-feature.node.kubevirt.io/avx512"
 @pytest.mark.parametrize(
     ("other", "pod", "rows", "kind", "what", "following"),
     [
-        ({"taints": ["gpu:NoSchedule"]}, None, [], "Taint", "with taint gpu:NoSchedule", "Remove the taints"),
+        ({"taints": ["gpu:NoSchedule"]}, None, [], "Taint", "with taint gpu:NoSchedule", "Check why the nodes"),
         ({"cordoned": True}, None, [], "Cordoned", "cordoned", "Uncordon a node"),
         ({"ready": False}, None, [], "NotReady", "not Ready", "Bring back the nodes"),
         ({"deleting": True}, None, [], "Deleted", "being deleted", "add a node"),
@@ -124,7 +124,9 @@ def test_all_that_rules_a_node_out_is_named_and_what_rules_out_most_comes_first(
     assert targets is not None
     assert obstacles(targets) == {"node02": ["Cordoned", "Taint"], "node03": ["Taint"], "node04": ["Taint", "Resource"]}
     assert targets.ruled_out == ((3, "with taint gpu:NoSchedule"), (1, "cordoned"), (1, "lacks memory"))
-    assert targets.next == "Remove the taints from a node, or let the VM tolerate them."
+    assert targets.next == (
+        "Check why the nodes have their taints. Let the VM tolerate one, or remove a taint that is no longer needed."
+    )
 
 
 def test_what_other_pods_ask_for_is_not_free_and_its_own_target_pod_takes_no_room_from_it() -> None:
