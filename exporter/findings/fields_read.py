@@ -20,8 +20,8 @@ FIELDS_READ: Mapping[str, Mapping[str, str]] = {
         "KubevirtMachine": "unreadable",
     },
     "copies_ahead": {
-        "VirtualMachine": "identity macs networks serial uuid",
-        "VirtualMachineInstance": "identity macs phase serial vm_uid",
+        "VirtualMachine": "identity macs networks sealed serial uuid",
+        "VirtualMachineInstance": "identity macs phase sealed serial vm_uid",
         "NetworkAttachmentDefinition": "link role",
     },
     "eviction_pdbs": {

@@ -72,7 +72,7 @@ _HYPERVISOR = "ConfigurableHypervisor"
 _WITHOUT_EFFECT = ("MultiArchitecture",)  # of the deprecated ones: nothing asks for them any more
 _INSTEAD = {
     "HotplugVolumes": "DeclarativeHotplugVolumes",
-    "DisableMDEVConfiguration": "mediatedDevicesConfiguration.enabled",
+    "DisableMDEVConfiguration": "mediatedDevicesConfiguration.enabled: false",
     "ExperimentalVirtiofsSupport": "EnableVirtioFsConfigVolumes and EnableVirtioFsStorageVolumes",
 }
 
@@ -103,6 +103,7 @@ def of_the_lists(kubevirt: KubeVirt, known: Effective, coming: Effective | None)
                 severity=Severity.INFO,
                 subject=kubevirt.ref,
                 message=said.message,
+                next=_TEXTS.next("InertGate", "disabled") if said.reason == "InertGate" and _off(gate, known) else "",
                 feature=gate,
                 group=gate,
                 evidence={
@@ -125,6 +126,11 @@ def of_the_lists(kubevirt: KubeVirt, known: Effective, coming: Effective | None)
             group="hypervisors",
             evidence={"gate": _HYPERVISOR, "hypervisors": hypervisors},
         )
+
+
+def _off(gate: str, known: Effective) -> bool:
+    """Whether only disabledFeatureGates has it."""
+    return gate not in known.gates.enabled
 
 
 def _serves(gate: str, coming: Effective) -> bool:

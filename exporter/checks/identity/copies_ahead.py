@@ -84,13 +84,23 @@ def _of_restore(
     found = list(_marks(view, restore.changes, content))
     if not found:
         return
+    places = [each.place for each in found if not (each.place == _UUID and any(map(_keeps_state, each.of)))]
     values = {"TARGET": restore.target, "SNAPSHOT": restore.snapshot, "NAMESPACE": restore.namespace}
-    patches = (f'  - \'{{"op": "replace", "path": "{each.place}", "value": ""}}\'\n' for each in found)
+    patches = (f'  - \'{{"op": "replace", "path": "{place}", "value": ""}}\'\n' for place in places)
     anew = filled(_RESTORE, values | {"NAME": restore.name}) + "".join(patches) + "RESTORE"
+    # A command that dropped patches of its own would make another VM than it.
+    own = {path for path, _ in restore.changes} - set(places)
     message = _TEXTS.message(
         "RestoreWillDuplicate", snapshot=restore.snapshot, target=restore.target, values=_said(found)
     )
-    yield _finding("RestoreWillDuplicate", restore, restore.target, message, found, anew)
+    yield _finding(
+        "RestoreWillDuplicate", restore, restore.target, message, found, *((anew,) if places and not own else ())
+    )
+
+
+def _keeps_state(one: Record) -> bool:
+    """Whether another UUID empties its TPM, as that of a copy of it."""
+    return isinstance(one, VirtualMachine | VirtualMachineInstance) and one.sealed == "persistent TPM"
 
 
 def _of_clone(

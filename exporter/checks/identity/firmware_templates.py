@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...domain.acts import Act
 from ...facts.firmware import comparable, group_id
 from ...findings.advice import filled
 from ...findings.check import PER_NAMESPACE, Check, View
@@ -31,6 +32,7 @@ def _of(view: View, kind: type[VirtualMachinePool] | type[VirtualMachineInstance
     for each in view.all(kind):
         if not each.uuid.strip() or each.deleting is not None:
             continue
+        of_pool = isinstance(each, VirtualMachinePool)
         values = {"NAMESPACE": each.namespace, "NAME": each.name}
         facts = {"kind": each.ref.kind, "uuid": each.uuid, "serial": each.serial, "replicas": each.replicas}
         yield Finding(
@@ -38,7 +40,10 @@ def _of(view: View, kind: type[VirtualMachinePool] | type[VirtualMachineInstance
             severity=Severity.WARNING if each.replicas > 1 else Severity.INFO,
             subject=each.ref,
             group=group_id(comparable(each.uuid)),
-            message=_TEXTS.message("TemplatePinsUUID", "pool" if isinstance(each, VirtualMachinePool) else "set"),
+            message=_TEXTS.message("TemplatePinsUUID", "pool" if of_pool else "set"),
+            # the UUID of a VMI is immutable
+            next="" if of_pool else _TEXTS.next("TemplatePinsUUID", "set"),
+            does=None if of_pool else (Act.END,),
             commands=(filled(_COMMANDS[each.ref.kind], values),),
             evidence={name: fact for name, fact in facts.items() if fact != ""},
         )

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ...domain.acts import NOTHING_FORBIDDEN
+from ...domain.acts import NOTHING_FORBIDDEN, Act, Forbids
 from ...domain.identity.indexes import RESTORED_FROM, SAVING
 from ...findings.advice import filled, values_of
 from ...findings.check import Check, Scope, View
@@ -39,6 +39,8 @@ _NO_SOURCE = "Source does not exist"  # KubeVirt's words
 _NOT_STOPPED = "Waiting for target to be ready"
 # The variants of what is said of a restore, by what keeps it: its own commands.
 _COMMANDS = {"stop": (_STOP, _RESTORE), "mac": (_DELETE_RESTORE, _RESTORE)}
+_ENDS = (Act.STOP, Act.RESTART, Act.END)
+_WAITING = "a restore that waits for its stop replaces its disks then"
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -66,7 +68,11 @@ def _of_restore(view: View, restore: VirtualMachineRestore) -> Iterator[Finding]
     saved = _saved(view, restore) if why == "mac" else ""
     severity = _WARNING if locked else _INFO
     found = _finding("RestoreStuck", severity, restore, variant, locked=locked, saved=saved)
-    yield _with(found, _TEXTS.next("RestoreStuck", why, vm=restore.target), _COMMANDS[why]) if why else found
+    if why == "stop":
+        acts = (Act.START, *_ENDS) if locked else _ENDS
+        found = msgspec.structs.replace(found, forbids=Forbids(acts, _WAITING))
+    step = variant if why == "mac" else why
+    yield _with(found, _TEXTS.next("RestoreStuck", step, vm=restore.target), _COMMANDS[why]) if why else found
 
 
 def _of_mac(text: str) -> bool:

@@ -79,7 +79,7 @@ KNOWN_BUGS = (
         "the name of the state volume contains the VM's name and can be too long for a volume",
         {(1, 6): 5, (1, 7): 3, (1, 8): 2},
         {(1, 6): 17412, (1, 7): 17404, (1, 8): 17396},
-        "Give VMs with persistent state names of at most 42 characters.",
+        "Do not rename or recreate this VM. Give new VMs with persistent state names of at most 42 characters.",
         asks=("persistent_state",),
         long_name=42,
     ),

@@ -29,12 +29,18 @@ _TEXTS = Texts("feature_mismatch")
 
 # Where a feature is allowed: in KubeVirt, or in what owns it. Whether it is concerns the whole cluster.
 
+# Reasons of which the text without a name is for who has only that: an alert, and `steward explain`.
+_APART = ("PendingBlocked", "StartBlocked", "StoppedRequestsDisabled")
 _SETTINGS = {"PersistentReservation": "persistentReservationConfiguration.enabled"}  # once the gate is GA
 _CLAIMS = "virt-controller then restarts."
 _RESTARTS = {
     "PersistentReservation": "virt-handler then restarts on every node.",
     **dict.fromkeys(("GPUsWithDRA", "HostDevicesWithDRA", "NetworkDevicesWithDRA"), _CLAIMS),
 }
+_STATE = (
+    "Do not remove a persistent TPM or EFI before the VM's owner confirms that the guest needs no state of it: "
+    "KubeVirt can delete the state."
+)
 _LEFT = (
     "If KubeVirt already made a PVC of the missing StorageClass, delete that Pending PVC first. "
     "Never delete a bound PVC."
@@ -44,16 +50,17 @@ _LEFT = (
 @lru_cache(1024)
 def next_step(texts: Texts, reason: str, rule: Rule, known: Effective, by_hco: bool) -> str:
     """The advice with where the feature can be allowed."""
-    ignored = reason == "RunningStartedBefore" and rule.bites(known) in IGNORED
-    default, either = ("ignored", "ignored_either") if ignored else ("", "either")
+    ignored = reason in ("RunningStartedBefore", "StoppedRequestsDisabled") and rule.bites(known) in IGNORED
+    default, either = ("ignored", "ignored_either") if ignored else ("hco" if reason in _APART else "", "either")
     gate = rule.gate if rule.gate and not (known.gates if rule.plain else known).on(rule.gate) else ""
     if by_hco and (way := _in_hyperconverged(rule, gate, known)):
         step = f"{texts.next(reason, default)} {way} {REVERTED}"
     elif not by_hco and (way := _by_gate(gate, known) if gate else _by_setting(rule)):
         step = texts.next(reason, either, way=way)
     else:
-        return texts.next(reason, "only", version=known.version)
-    return f"{step} {_RESTARTS[gate]}" if gate in _RESTARTS else step
+        step, gate = texts.next(reason, "only", version=known.version), ""
+    first = (_STATE,) if rule.id == "persistent_state" else ()
+    return " ".join((*first, step, *((_RESTARTS[gate],) if gate in _RESTARTS else ())))
 
 
 def _by_gate(gate: str, known: Effective) -> str:
@@ -211,6 +218,7 @@ def _finding(
         feature=rule.id,
         group=rule.id,
         next=_step(state.reason, rule, known, by_hco),
+        does=() if _heals_without_state(state.reason, rule) else None,
         forbids=_forbids(rule, rule.bites(known), pair, state),
         evidence=_evidence(pair, rule, whys, known),
     )
@@ -219,15 +227,25 @@ def _finding(
 def _step(reason: str, rule: Rule, known: Effective, by_hco: bool) -> str:
     """Empty where it is the one that the reason declares, and where another check says what to do."""
     if reason == "HealsAtRestart" or rule in OF_NETWORKS:
-        return ""
+        return _TEXTS.next(reason, "state") if _heals_without_state(reason, rule) else ""
     step = _storage_step if rule.storage else partial(next_step, _TEXTS)
     return step(reason, rule, known, by_hco)
+
+
+_LOSES = Forbids((Act.STOP, Act.RESTART, Act.END), "its next start can delete the state of its TPM or EFI")
+
+
+def _heals_without_state(reason: str, rule: Rule) -> bool:
+    """Whether the start after which all is well is one without the state that the guest had."""
+    return reason == "HealsAtRestart" and rule.id == "persistent_state"
 
 
 def _forbids(rule: Rule, stage: Stage, pair: Pair, state: MismatchState) -> Forbids | None:
     """None where it is what the reason declares."""
     if stage in IGNORED:
         return NOTHING_FORBIDDEN
+    if _heals_without_state(state.reason, rule):
+        return _LOSES
     declared = REASONS[state.reason].forbids
     if state.reason == "NotEditable" and declared is not None and migration_fails(rule, pair):
         return Forbids((*declared.acts, Act.MIGRATE, Act.DRAIN), f"{declared.why}, and its migration will fail")

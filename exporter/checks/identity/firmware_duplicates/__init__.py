@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from ....domain.acts import Act, Forbids
 from ....domain.identity.identity import next_boot, owned
 from ....domain.identity.indexes import IDENTITY, LEGACY_NAME
 from ....facts.firmware import group_id
@@ -43,6 +44,9 @@ _REASON = {
     MemberRole.MAY_COLLIDE: ("LatentDuplicate", Severity.WARNING),
     MemberRole.ENDS: ("DuplicateEnding", Severity.INFO),
 }
+
+
+_NO_START = Forbids((Act.START,), "it was migrated away, and shares its firmware UUID with another VM")
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -84,6 +88,7 @@ def _shared(view: View, group: SharedValue) -> Iterator[Finding | None]:
             message=message(group, member, reason),
             next=next_step(group, member, reason, proposal),
             does=acts(member, standing, proposal),
+            forbids=_NO_START if standing is MemberRole.ENDS and member in group.kept else None,
             commands=() if standing is MemberRole.ENDS else of_vmi(member.ref),
             evidence=facts(view, group, member, proposal),
         )

@@ -46,12 +46,13 @@ def broken(context: Context, resolution: Resolution) -> Finding | None:
 
 def _undecodable(context: Context, resolution: Resolution, why: str) -> Finding:
     reason, role = "RevisionUndecodable", resolution.role
+    where = "pinned" if resolution.mode is ReferenceMode.PINNED else "status"
     return context.finding(
         reason,
         Severity.CRITICAL,
         role,
         TEXTS.message(reason, context.state, revision=resolution.revision_name, role=role.value, why=why),
-        step=TEXTS.next(reason, "pinned" if resolution.mode is ReferenceMode.PINNED else "status", role=role.value),
+        step=TEXTS.next(reason, where if context.running else f"{where}_stopped", role=role.value),
     )
 
 

@@ -410,8 +410,8 @@ def test_a_vm_that_was_migrated_away_is_not_to_be_stopped_but_not_to_be_started(
     for left in ([halted], [vm("db", ALIKE), vmi("db", ALIKE, creationTimestamp=OLD)]):
         found = shared([*left, migration("out", "db", "Succeeded", **SENDS)], other)
         assert brief(found) == [("a", "db", "info"), ("b", "db", "info")]
-        assert {f["next"].partition(" KubeVirt")[0] for f in found} == {
-            "If a/ns/db is no longer needed, delete it. Otherwise, give it a new UUID before it is started."
+        assert {f["next"].partition(", which")[0] for f in found} == {
+            "If VM a/ns/db is no longer needed, delete it. Otherwise, before it is started, give it a new UUID"
         }
 
 

@@ -103,7 +103,7 @@ PINNED = vm(instancetype={"name": "small", "revisionName": "rev"})
             "v1.6.3",
             copy("u1", "v1alpha2"),
             "converts and deletes it",
-            "Before anything else changes the VM, remove revisionName",
+            "Before anything else changes the VM, check that instancetypeRef",
         ),
         (
             "v1.6.3",
