@@ -234,7 +234,7 @@ def test_while_a_sidecar_holds_the_lease_nothing_is_touched(ground: Ground, serv
         listed, refused = ground.run(), ground.run("--all", "--yes")
     assert f"VirtualMachine {ground.namespace}/db: annotation {PAUSED}" in listed.stdout
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "a sidecar runs, " in refused.stderr
+    assert " is running: it holds the Lease" in refused.stderr
     assert "Scale its Deployment to 0 first" in refused.stderr
     assert PAUSED in ground.notes(VMS, "db")
 
@@ -274,7 +274,7 @@ def test_a_sidecar_that_starts_meanwhile_ends_it(ground: Ground) -> None:
         code, _, err = command.answered("y")
     held(ground, None, 3)
     assert code == 2
-    assert "a sidecar runs, another: it holds the Lease" in err
+    assert "sidecar another is running: it holds the Lease" in err
     assert PAUSED in ground.notes(VMS, "db")
     assert [each.event for each in ground.entries()] == [Event.INTENDED, Event.FAILED]
     done = ground.run("--all", "--yes")
@@ -342,8 +342,8 @@ def test_whoever_may_not_is_told_which_permissions_are_missing(ground: Ground, s
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line == (
-        f"steward: system:serviceaccount:default:{somebody.name} may not list poddisruptionbudgets.policy, patch "
-        f"namespaces, patch virtualmachines.kubevirt.io in namespace {ground.namespace}, patch "
+        f"steward: system:serviceaccount:default:{somebody.name} has no permission to list "
+        f"poddisruptionbudgets.policy, patch namespaces, patch virtualmachines.kubevirt.io in namespace {ground.namespace}, patch "
         f"virtualmachineinstancemigrations.kubevirt.io in namespace {ground.namespace}, patch "
         f"virtualmachineinstancetypes.instancetype.kubevirt.io in namespace {ground.namespace}. Nothing was changed"
     )
@@ -434,7 +434,7 @@ def test_what_cannot_be_listed_is_not_taken_for_unguarded(ground: Ground, server
     done = Ground(ground.client, kubeconfig, ground.namespace, ground.folder).guards("--yes")
     assert done.returncode == 2
     assert "No object has the guard" not in done.stdout
-    assert "may not list " in done.stderr
+    assert "has no permission to list " in done.stderr
     assert ground.meta("alone")["finalizers"] == [FINALIZER]
 
 

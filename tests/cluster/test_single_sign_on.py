@@ -146,7 +146,7 @@ async def test_who_logs_in_at_the_provider_sees_what_the_api_server_lets_them_se
         stage.browser.cookie_jar.clear()
         stage.oidc.user = BOB
         status, page = await stage.get(f"{stage.proxy}/findings")
-        assert (status, "oidc:bob@example.org may not" in page) == (403, True)
+        assert (status, "oidc:bob@example.org has no permission" in page) == (403, True)
 
         # Who puts a name or a token of their own into headers stays who they are.
         forged = {"X_Forwarded_User": "oidc:anna@example.org", "X_Forwarded_Groups": "oidc:platform"}

@@ -58,7 +58,7 @@ class Runbooks:
         return self._sections.get(alert, [])
 
     def of(self, alert: str, finding: FindingReport, kubevirt: Ref | None) -> RunbookOfFinding | None:
-        """`kubevirt` is the KubeVirt object, None where there is not one, or the viewer has no right to see it."""
+        """`kubevirt` is the KubeVirt object, None where there is not one, or the viewer has no permission to see it."""
         found = {section.title: section for section in self.sections(alert)}
         if not found:
             return None

@@ -273,7 +273,10 @@ def several(thing: Object, dice: random.Random) -> tuple[Object, str]:
     """An object with some mutations, one after the other, and which they were."""
     made, done = thing, []
     for _ in range(dice.randint(1, AT_ONCE)):
-        mutation = dice.choice(list(mutations(made)))
+        left = list(mutations(made))
+        if not left:  # the ones before have emptied it
+            break
+        mutation = dice.choice(left)
         made = mutation.of(made)
         done.append(str(mutation))
     return made, ", ".join(done)
