@@ -343,7 +343,8 @@ def test_whoever_may_not_is_told_which_permissions_are_missing(ground: Ground, s
     (line,) = done.stderr.splitlines()
     assert line == (
         f"steward: system:serviceaccount:default:{somebody.name} has no permission to list "
-        f"poddisruptionbudgets.policy, patch namespaces, patch virtualmachines.kubevirt.io in namespace {ground.namespace}, patch "
+        f"poddisruptionbudgets.policy, patch namespaces, patch virtualmachines.kubevirt.io in namespace {ground.namespace}"
+        ", patch "
         f"virtualmachineinstancemigrations.kubevirt.io in namespace {ground.namespace}, patch "
         f"virtualmachineinstancetypes.instancetype.kubevirt.io in namespace {ground.namespace}. Nothing was changed"
     )
