@@ -341,10 +341,10 @@ def test_whoever_may_not_is_told_which_permissions_are_missing(ground: Ground, s
     done = theirs.run("--all", "--yes")
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
+    who = f"system:serviceaccount:default:{somebody.name}"
     assert line == (
-        f"steward: system:serviceaccount:default:{somebody.name} has no permission to list "
-        f"poddisruptionbudgets.policy, patch namespaces, patch virtualmachines.kubevirt.io in namespace {ground.namespace}"
-        ", patch "
+        f"steward: {who} has no permission to list poddisruptionbudgets.policy, "
+        f"patch namespaces, patch virtualmachines.kubevirt.io in namespace {ground.namespace}, patch "
         f"virtualmachineinstancemigrations.kubevirt.io in namespace {ground.namespace}, patch "
         f"virtualmachineinstancetypes.instancetype.kubevirt.io in namespace {ground.namespace}. Nothing was changed"
     )
