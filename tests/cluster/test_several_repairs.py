@@ -167,7 +167,7 @@ def test_a_lost_ledger_writes_nothing(desk: Desk) -> None:
     [
         (("--remediation", REPAIR), "and -n NAMESPACE or -A"),
         (("-A",), "name a FINGERPRINT. For several plans"),
-        (("--remediation", "repair_ipam_claims_metadata", "-A"), f"did you mean {REPAIR}?"),
+        (("--remediation", "repair_ipam_claims_metadata", "-A"), f"Did you mean {REPAIR}?"),
         (("--remediation", REPAIR, "-n", ""), "the namespace is empty"),
         (("--remediation", REPAIR, "-A", "--plan", "x"), "--plan is for one finding"),
         (("abc", "-A"), "Omit FINGERPRINT"),
