@@ -180,7 +180,7 @@ def test_a_source_that_stays_halted_after_its_migration_is_named_with_what_to_do
     assert set(found) == {("DuplicateEnding", "a/db"), ("DuplicateEnding", "b/db")}
     for finding in found.values():
         assert "They collide if" in finding.message
-        assert finding.next.startswith("If VM a/db is no longer needed, delete it. Otherwise, give it a new UUID")
+        assert finding.next.startswith("If VM a/db is no longer needed, delete it. Otherwise, before it is started")
     assert "a/db was migrated away" in found["DuplicateEnding", "b/db"].message
 
 

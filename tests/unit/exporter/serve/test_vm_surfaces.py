@@ -181,7 +181,7 @@ If its node is drained
     (DisksNotLiveMigratable), and its strategy allows no shutdown. KubeVirt
     would reject its evictions.
     => Fix the cause in condition LiveMigratable. If that isn't possible, stop
-       the VM with its owner's consent.
+       the VM with its owner's consent, until the drain is over.
        kubectl get virtualmachineinstances.kubevirt.io -n ns web -o yaml
        virtctl stop -n ns web
 
