@@ -53,7 +53,7 @@ def recreated(now: datetime, name: str, host: int, node: str) -> Case:
     new = replace(old, node=node, generation="again", age=timedelta(hours=3), up=timedelta(hours=2))
     left = deleting(claim(old), now - timedelta(hours=3, minutes=10))
     objects = [virtual_machine(new), disk(new), left, *(while_running(new) if new.running else ())]
-    use = "the new one uses its address" if new.running else "the new one gets none"
+    use = "the new one uses it" if new.running else "the new one gets none"
     wrong = f"belongs to a deleted VM of its name; {use}"
     return Case(objects, [trouble(left, wrong)])
 
