@@ -236,7 +236,6 @@ _ALERT: _Fields = {
     "not_paging": _named_texts,
     "summary": _text,
     "description": _text,
-    "says": _named_texts,
     "mild_summary": _text,
     "mild": _named_texts,
     "wait": _text,

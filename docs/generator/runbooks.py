@@ -77,25 +77,31 @@ def _with_parts(text: str, parts: Mapping[str, str]) -> str:
     return _PART.sub(lambda found: f"{found[1]}{parts[found[2]]}\n", text)
 
 
-def _reasons() -> dict[str, dict[str, list[Reason]]]:
-    """Of each alert its reasons by name; two checks may have one of a name."""
-    found: dict[str, dict[str, list[Reason]]] = {}
+_Reasons = Mapping[str, Mapping[str, Reason]]  # by name, then by check: two checks can have one of a name
+
+
+def _reasons() -> dict[str, dict[str, dict[str, Reason]]]:
+    """Of each alert."""
+    found: dict[str, dict[str, dict[str, Reason]]] = {}
     for check in all_checks():
         for name, reason in check.reasons.items():
             if reason.alert:
-                found.setdefault(reason.alert, {}).setdefault(name, []).append(reason)
+                found.setdefault(reason.alert, {}).setdefault(name, {})[check.id] = reason
     return found
 
 
-def _made(text: str, alert: str, reasons: Mapping[str, list[Reason]]) -> str:
+def _made(text: str, alert: str, reasons: _Reasons) -> str:
     if not reasons:
         return text
-    return _with_end(_with_repairs(_with_reasons(text, reasons), alert), alert)
+    return _with_end(_with_repairs(_with_reasons(text, reasons), reasons), alert)
 
 
-def _with_reasons(text: str, reasons: Mapping[str, list[Reason]]) -> str:
-    meanings = {name: _joined((each.meaning, each.severity_when) for each in found) for name, found in reasons.items()}
-    impacts = {name: _joined((each.impact or "…",) for each in found) for name, found in reasons.items()}
+def _with_reasons(text: str, reasons: _Reasons) -> str:
+    meanings = {
+        name: _joined(text for each in found.values() for text in (each.meaning, each.severity_when))
+        for name, found in reasons.items()
+    }
+    impacts = {name: _joined(each.impact for each in found.values()) for name, found in reasons.items()}
     for name, meaning in meanings.items():
         text = _below(text, f"### `{name}`", meaning)
     names: dict[str, list[str]] = {}
@@ -105,20 +111,16 @@ def _with_reasons(text: str, reasons: Mapping[str, list[Reason]]) -> str:
     return _below(text, "## Impact", next(iter(names)) if len(names) == 1 else "\n".join(lines))
 
 
-def _with_repairs(text: str, alert: str) -> str:
+def _with_repairs(text: str, reasons: _Reasons) -> str:
     """What the sidecar can do about the reasons of the alert."""
-    reasons = [
-        (check.id, name) for check in all_checks() for name, each in check.reasons.items() if each.alert == alert
-    ]
     repairs = [
         (remediation, names)
         for remediation in all_remediations()
-        if (names := [name for check, name in reasons if name in remediation.answers.get(check, ())])
+        if (names := [n for n, checks in reasons.items() if any(n in remediation.answers.get(c, ()) for c in checks)])
     ]
     if not repairs:
         return text
-    several = len(dict.fromkeys(reasons)) > 1
-    lines = [_in_width(_repair(each, names if several else ()), "  ") for each, names in repairs]
+    lines = [_in_width(_repair(each, names if len(reasons) > 1 else ()), "  ") for each, names in repairs]
     commands = _PLAN if all(each.proposes_only for each, _ in repairs) else _PLAN_AND_APPLY
     if "NAMESPACE=" not in text:
         commands = commands.replace(' -n "$NAMESPACE"', "")
@@ -158,8 +160,8 @@ def _in_width(text: str, indent: str = "") -> str:
     return fill(text, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _joined(parts: Iterable[tuple[str, ...]]) -> str:
-    return " ".join(dict.fromkeys(text for each in parts for text in each if text))
+def _joined(texts: Iterable[str]) -> str:
+    return " ".join(dict.fromkeys(filter(None, texts)))
 
 
 def _below(text: str, heading: str, said: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ from ..findings.check import PER_FLEET, Family, Reason
 from ..findings.severity import Severity
 from .by_cause import Grouping, alone_name, together_name
 from .held import ACKNOWLEDGED, SEVERITY, held_name, unless_acknowledged
-from .model import IN_CLUSTER, Alerting, Area, FindingAlert, first_objects, of_reason, section, with_object
+from .model import IN_CLUSTER, Alerting, Area, FindingAlert, first_objects, of_reason, section, with_labels, with_object
 from .values import Values
 
 _FILTERS = ("reason", "kind", "namespace", "name", "node", "network", "feature")  # of the page
@@ -21,7 +21,7 @@ _PAGE_OF_CAUSE = "/findings?{{ with $labels.cause }}cause={{ . }}{{ else }}reaso
 
 def families_of(area: Area) -> tuple[Family, ...]:
     """The families that the rules of an area read, sorted by name."""
-    found = {family.name: family for alert in area.findings for _, family, _ in _reasons(alert)}
+    found = {each.family.name: each.family for alert in area.findings for _, each in _reasons(alert)}
     found |= {family.name: family for family in area.families}
     return tuple(found[name] for name in sorted(found))
 
@@ -51,18 +51,22 @@ def groupings_of(area: Area, family: str) -> dict[str, Grouping]:
 def whatever_reason(area: Area, family: str) -> bool:
     """Whether an alert of the family fires on when the reason of its object changes."""
     return any(
-        "reason" not in alert.by and any(each.name == family for _, each, _ in _reasons(alert))
+        "reason" not in alert.by and any(each.family.name == family for _, each in _reasons(alert))
         for alert in area.findings
         if not alert.counted
     )
 
 
-def _reasons(alert: FindingAlert) -> Iterator[tuple[str, Family, tuple[Severity, ...]]]:
+_Named = tuple[str, Reason]
+
+
+def _reasons(alert: FindingAlert) -> Iterator[_Named]:
+    """Two checks may have one of a name."""
     for check in all_checks():
         if check.scope is not PER_FLEET:
             for name, reason in check.reasons.items():
                 if reason.alert == alert.name:
-                    yield name, reason.family, reason.severities
+                    yield name, reason
 
 
 def alerts_of(alert: FindingAlert, area: str, values: Values) -> Iterator[Alerting]:
@@ -74,14 +78,15 @@ def alerts_of(alert: FindingAlert, area: str, values: Values) -> Iterator[Alerti
     reasons = list(_reasons(alert))
     if not reasons:
         raise ValueError(f"no reason names alert {alert.name}")
-    critical = {name for name, _, severities in reasons if name in alert.critical and Severity.CRITICAL in severities}
+    critical = {name for name, each in reasons if name in alert.critical and Severity.CRITICAL in each.severities}
     if unknown := set(alert.critical) - critical:
         raise ValueError(f"{alert.name}: no critical finding has the reason {', '.join(sorted(unknown))}")
-    both = {n for n, _, severities in reasons if n in critical and Severity.WARNING in severities}
-    rest = {name for name, _, _ in reasons} - critical
+    both = {name for name, each in reasons if name in critical and Severity.WARNING in each.severities}
+    rest = {name for name, _ in reasons} - critical
     if critical:
         paging = _selectors(reasons, critical, f'{SEVERITY}="critical"')
-        yield from _Rule(alert, values, list(paging), critical).made(area, "critical", alert.impact)
+        said = _said(reasons, critical)
+        yield from _Rule(alert, values, list(paging), said).made(area, "critical", alert.impact)
     if rest or both:
         others = (
             *_selectors(reasons, rest, f'{SEVERITY}!="info"'),
@@ -90,47 +95,50 @@ def alerts_of(alert: FindingAlert, area: str, values: Values) -> Iterator[Alerti
         mild = {name: text for name, text in alert.mild.items() if name in both}
         milder = replace(
             alert,
-            says={**alert.says, **mild},
             summary=alert.mild_summary or alert.summary,
             description="" if mild and not rest else alert.description,
         )
-        yield from _Rule(milder, values, list(others), rest | both).made(area, "warning", "none")
+        said = _said(reasons, rest | both)
+        said |= {name: said[name]._replace(whole=text) for name, text in mild.items()}
+        yield from _Rule(milder, values, list(others), said).made(area, "warning", "none")
+
+
+class _Said(NamedTuple):
+    """What alerts say of a reason: all of it, and in short of many findings."""
+
+    whole: str
+    short: str
+
+
+def _said(reasons: Iterable[_Named], wanted: set[str]) -> dict[str, _Said]:
+    """In the words of the pages of the checks; of two checks that have a reason of one name, the first."""
+    found: dict[str, _Said] = {}
+    for name, each in reasons:
+        if name in wanted:
+            whole = " ".join(filter(None, (each.meaning, each.impact, with_labels(each.next))))
+            found.setdefault(name, _Said(whole, f"{each.title}. {each.impact}".rstrip()))
+    return found
 
 
 _Selector = tuple[str, str]  # a family, and matchers
 
 
-def _selectors(
-    reasons: Iterable[tuple[str, Family, tuple[Severity, ...]]], wanted: set[str], severity: str
-) -> Iterator[_Selector]:
+def _selectors(reasons: Iterable[_Named], wanted: set[str], severity: str) -> Iterator[_Selector]:
     by_family: dict[str, list[str]] = {}
-    for name, family, _ in reasons:
-        if name in wanted and name not in by_family.setdefault(family.name, []):
-            by_family[family.name].append(name)
+    for name, each in reasons:
+        if name in wanted and name not in by_family.setdefault(each.family.name, []):
+            by_family[each.family.name].append(name)
     for family_name, names in by_family.items():
         if names:
             operator = "=" if len(names) == 1 else "=~"
             yield family_name, f'reason{operator}"{"|".join(names)}", {severity}'
 
 
-# The labels that stand for the words in capitals of a next step.
-_LABELS = {"NAMESPACE": "namespace", "NAME": "name", "VMNAME": "vm"} | {
-    each.upper(): each for each in ("node", "network", "feature")
-}
-_WORD = re.compile(rf"\b({'|'.join(_LABELS)})\b")
-
-
-def _of_page(reason: Reason) -> str:
-    """What is wrong, what is lost, and what to do first."""
-    first = _WORD.sub(lambda found: f"{{{{ $labels.{_LABELS[found[0]]} }}}}", reason.next)
-    return " ".join((reason.meaning, reason.impact, first)).rstrip()
-
-
 class _Rule:
     """The rules of an alert for some of its reasons, with one severity."""
 
-    def __init__(self, alert: FindingAlert, values: Values, selectors: list[_Selector], reasons: set[str]) -> None:
-        self._alert, self._values, self._selectors, self._reasons = alert, values, selectors, reasons
+    def __init__(self, alert: FindingAlert, values: Values, selectors: list[_Selector], said: dict[str, _Said]) -> None:
+        self._alert, self._values, self._selectors, self._said = alert, values, selectors, said
         labels = alert.by if alert.counted else dict.fromkeys((*alert.by, "vm"))  # of one object, one VM at most
         self._by = tuple(values.namespace_label if label == "namespace" else label for label in labels)
 
@@ -148,7 +156,7 @@ class _Rule:
                 per_cause=per_cause,
                 area=area,
                 page=_PAGE_OF_CAUSE if per_cause else self._page(),
-                section=section(self._reasons, says_reason=per_cause or "reason" in alert.by),
+                section=section(self._said, says_reason=per_cause or "reason" in alert.by),
                 summary=with_object(summary, self._values),
                 description=with_object(description, self._values),
             )
@@ -183,7 +191,7 @@ class _Rule:
 
     def _single(self) -> tuple[str, str, str]:
         labels = ("cluster", *self._by)
-        aged = all(family.aged for name, family, _ in _reasons(self._alert) if name in self._reasons)
+        aged = all(each.family.aged for name, each in _reasons(self._alert) if name in self._said)
         asks = "" if "reason" in self._alert.by else self._query(held_name, labels)
         summary, parts = self._texts(asks)
         since = ["Since {{ $value | humanizeTimestamp }}."] if aged else []
@@ -204,7 +212,7 @@ class _Rule:
         )
         causes = "{{ if $labels.cause }}one cause{{ else }}many causes{{ end }}"
         summary = f"{{{{ $value }}}} findings {{{{ $labels.reason }}}} with {causes}{place}{IN_CLUSTER}."
-        said = {name: f"{reason.title}. {reason.impact}".rstrip() for name, reason in self._pages().items()}
+        said = {name: each.short for name, each in self._said.items()}
         own = self._query(
             held_name, ("cluster", "cause", *by_node), lambda family, matchers: f"{alone_name(family)}{{{matchers}}}"
         )
@@ -222,18 +230,8 @@ class _Rule:
 
     def _texts(self, asks: str) -> tuple[str, list[str]]:
         """The summary, and the first parts of a description."""
-        pages = {name: _of_page(reason) for name, reason in self._pages().items() if reason.impact}
-        says = pages | {name: text for name, text in self._alert.says.items() if name in self._reasons}
+        says = {name: each.whole for name, each in self._said.items()}
         return f"{self._alert.summary.rstrip('.')}{IN_CLUSTER}.", [self._alert.description, of_reason(says, asks)]
-
-    def _pages(self) -> dict[str, Reason]:
-        """What the pages of the checks say of the reasons; of two checks that have one of a name, the first."""
-        found: dict[str, Reason] = {}
-        for check in all_checks():
-            for name, reason in check.reasons.items():
-                if name in self._reasons and reason.alert == self._alert.name:
-                    found.setdefault(name, reason)
-        return found
 
     def _query(
         self, name: Callable[[str], str], labels: tuple[str, ...], but: Callable[[str, str], str] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -59,9 +60,9 @@ class FindingAlert(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     of the finding is. `not_paging` says of each other reason that has critical findings, or of all of them under "",
     why nobody is woken for it. `impact` is that of the critical ones. `counted` gives one alert for all findings of the
     same labels: its value is their number, and else the time since which it is so, which the description gets to say at
-    its end. `says` is a sentence for each reason, put into the description, which asks for the reason where `by` leaves
-    it out. `mild` is said in place of that, and of the description, of a reason that pages where its finding is a
-    warning; `mild_summary` likewise. In texts `{object}` is namespace and name.
+    its end. What the page of a check says of the reason follows the description. `mild` is said in place of that, and
+    of the description, of a reason that pages where its finding is a warning; `mild_summary` likewise. In texts
+    `{object}` is namespace and name.
     """
 
     summary: str
@@ -75,7 +76,6 @@ class FindingAlert(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     impact: str = "none"
     counted: bool = False
     cluster_wide: bool = False  # its objects have no namespace
-    says: dict[str, str] = {}
     mild: dict[str, str] = {}
     mild_summary: str = ""
 
@@ -168,6 +168,17 @@ def of_reason(says: dict[str, str], asks: str) -> str:
     if not asks:
         return sentence
     return f"{{{{ range $i, $each := {asks} }}}}{{{{ if $i }}}} {{{{ end }}}}{sentence}{{{{ end }}}}"
+
+
+_LABELS = {"NAMESPACE": "namespace", "NAME": "name", "VMNAME": "vm"} | {
+    each.upper(): each for each in ("node", "network", "feature")
+}
+_WORD = re.compile(rf"\b({'|'.join(_LABELS)})\b")
+
+
+def with_labels(text: str) -> str:
+    """A next step with the alert's labels in the place of its words in capitals."""
+    return _WORD.sub(lambda found: f"{{{{ $labels.{_LABELS[found[0]]} }}}}", text)
 
 
 def with_object(text: str, values: Values) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..checks.networks.ipam_networks import CHECK, FULL
 from ..runbook import anchor
 from .held import ACKNOWLEDGED, ANSWERING, SEVERITY, answers, held_name, off
-from .model import IN_CLUSTER, Alerting, Recording, Rule
+from .model import IN_CLUSTER, Alerting, Recording, Rule, with_labels
 from .values import Values
 
 _IN = "network {{ $labels.network }}"
@@ -122,5 +122,5 @@ def _pressure(expr: str, *, severity: str, wait: str, keep: str, summary: str, f
         description=f'{{{{ range $each := {over} | sortByLabel "subnet" }}}}{{{{ $each.Value | humanizePercentage }}}}'
         f" of the addresses of subnet {{{{ $each.Labels.subnet }}}} of {_IN} are in use.{{{{ with {days} }}}} At the"
         ' pace of the last day it is full in {{ . | first | value | printf "%.1f" }} days.{{ end }} {{ else }}'
-        f"{finding} {{{{ end }}}}{PRESSURE.impact} {PRESSURE.next.replace('NETWORK', '{{ $labels.network }}')}",
+        f"{finding} {{{{ end }}}}{PRESSURE.impact} {with_labels(PRESSURE.next)}",
     )

@@ -122,7 +122,7 @@ def _lacking(found: Features, check: str) -> Iterator[str]:
     if found.not_applicable:
         yield f"not applicable: {found.not_applicable}"
     if found.unknown:
-        yield f"nobody knows what the cluster allows: {found.unknown}"
+        yield f"what the cluster allows is unknown: {found.unknown}"
     if found.unseen:
         yield f"nothing is counted while {', '.join(found.unseen)} can't be seen; {check} says why"
     elif not found.complete:

@@ -104,7 +104,7 @@ def _drains(nodes: Sequence[NodeReport] | None, now: float) -> Iterator[str]:
         stays = sum(vm.state in STAYS for vm in each.vms)
         there = counted(len(each.vms), "VM")
         since = f", since {age(each.since, '', now)}" if each.since else ""
-        yield f"Drains    {one_line(each.node)}: {there} still on it, {stays} of them stay{since}"
+        yield f"Drains    {one_line(each.node)}: {there} still on it, {stays} blocked{since}"
     if (more := len(nodes) - _NODES) > 0:
         yield f"          and {counted(more, 'more node')}"
 

@@ -84,7 +84,7 @@ def _missing(cluster: Cluster, kind: ApiKind[Any], namespace: str, name: str) ->
     source = cluster.get(Source, "", kind.name)
     undecodable = cluster.get(Undecodable, namespace, f"{kind.name} {name}")
     if undecodable is not None:
-        return f"{undecodable.sentence}; so nobody can say what deleting it does"
+        return f"{undecodable.sentence}; so the effect of the deletion can't be evaluated"
     sentence = f"there is no {kind.name} {_path(shortened(namespace), shortened(name))!r}"
     if source is not None and source.sync_state is SyncState.ABSENT:
         return f"{sentence}: the cluster does not serve {kind.resource}"

@@ -300,13 +300,13 @@ def _kubevirt(cluster: Cluster) -> KubeVirt:
     source = cluster.get(Source, "", KubeVirt.KIND.name)
     if source is None or not source.readable:
         why = source.why if source is not None else "nobody looks for it"
-        raise NotThereError(f"the KubeVirt object can't be seen, so nobody can say what changing it does: {why}")
+        raise NotThereError(f"the KubeVirt object can't be seen, so the effect of the change can't be evaluated: {why}")
     undecodable = cluster.first(UNREADABLE, KubeVirt.KIND.name)
     if isinstance(undecodable, Undecodable):
-        raise NotThereError(f"{undecodable.sentence}; so nobody can say what changing it does")
+        raise NotThereError(f"{undecodable.sentence}; so the effect of the change can't be evaluated")
     record = chosen(cluster.all(KubeVirt))
     if isinstance(record, str):
-        raise NotThereError(f"{record}, so nobody can say what a change does")
+        raise NotThereError(f"{record}, so the effect of the change can't be evaluated")
     return record
 
 

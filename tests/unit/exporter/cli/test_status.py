@@ -30,7 +30,7 @@ def test_it_is_a_screenful_that_begins_with_what_can_be_trusted(dump: Path, caps
     assert sum(line.startswith("critical ") for line in table[1:]) == 8
     assert table[-1].startswith("and ")
     assert all(len(line) <= 80 for line in lines)
-    assert lines[-2].startswith("Drains    node05: 6 VMs still on it, 5 of them stay, since ")
+    assert lines[-2].startswith("Drains    node05: 6 VMs still on it, 5 blocked, since ")
     assert lines[-1] == ("More, with the same options: steward check, steward drain --all-cordoned")
 
 

@@ -407,12 +407,12 @@ def test_what_can_not_be_done_is_refused_in_a_sentence(asked: Row, sentence: str
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        ([], "no KubeVirt object is deployed, so nobody can say what a change does"),
+        ([], "no KubeVirt object is deployed, so the effect of the change can't be evaluated"),
         (
             [kubevirt(), kubevirt() | {"name": "other"}],
             (
                 "2 KubeVirt objects are deployed, kubevirt/kubevirt and kubevirt/other among them, so "
-                "nobody can say what a change does"
+                "the effect of the change can't be evaluated"
             ),
         ),
         (
@@ -433,7 +433,7 @@ def test_without_the_one_known_installation_nothing_is_previewed(rows: list[Row]
 def test_an_installation_that_can_not_be_seen_or_read_is_not_called_missing() -> None:
     evaluation = evaluation_of(kubevirt())
     evaluation.sync_state("KubeVirt", SyncState.FORBIDDEN)
-    with pytest.raises(NotThereError, match="the KubeVirt object can't be seen, so nobody can say"):
+    with pytest.raises(NotThereError, match="the KubeVirt object can't be seen, so the effect of the change"):
         proposal_of(evaluation, disable="HostDisk")
     evaluation = evaluation_of(kubevirt() | {"undecodable": True})
     with pytest.raises(NotThereError, match="KubeVirt kubevirt/kubevirt could not be read: "):

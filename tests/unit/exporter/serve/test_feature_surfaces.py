@@ -281,7 +281,7 @@ def test_a_dump_for_programs(run: Run) -> None:
 def test_the_exit_code_says_whether_everything_was_seen(run: Run) -> None:
     code, out, err = run(ROWS[1:])  # what is not in it may be there all the same
     assert code == 2
-    assert "nobody knows what the cluster allows: KubeVirt can't be listed" in err
+    assert "what the cluster allows is unknown: KubeVirt can't be listed" in err
     assert "nothing is counted while " in err
     assert "Of 53 features it is not known whether they are allowed, nor who asks for them; name one" in out
     assert not lines(out, "downward_metrics")
