@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from exporter.checks import all_checks
+from exporter.engine.evaluate import at_once
 from exporter.questions import drain
 from exporter.questions.drain.report import Drain, NodeReport, VMReport
-from exporter.questions.question import at_once
 from tests.evaluation import Evaluation
 from tests.rows import full
 

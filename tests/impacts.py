@@ -8,8 +8,8 @@ from typing import Any
 
 from exporter.checks import all_checks
 from exporter.engine.engine import Engine
+from exporter.engine.evaluate import at_once
 from exporter.questions.impact import Impact, ProposedChange, steps
-from exporter.questions.question import at_once
 from exporter.store.overlay import Edit
 
 from .evaluation import Evaluation

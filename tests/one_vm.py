@@ -11,11 +11,11 @@ from exporter.checks import all_checks
 from exporter.counts.addresses import AddressUsage
 from exporter.counts.base import Aggregates
 from exporter.counts.networks import STATE
+from exporter.engine.evaluate import at_once
 from exporter.metrics.states import States
 from exporter.metrics.text import SeriesLimit
 from exporter.questions import vm
 from exporter.questions.networks import NetworkReport, Networks, steps
-from exporter.questions.question import at_once
 from exporter.questions.vm import VMWhole
 from exporter.store.source import SyncState
 

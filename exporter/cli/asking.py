@@ -16,11 +16,12 @@ from urllib.parse import quote
 from ..config.settings import Config
 from ..dump import read_dump
 from ..engine.engine import Engine
+from ..engine.evaluate import at_once
 from ..kube.errors import UnreachableError
 from ..offline.files import DumpError
 from ..offline.source import Tally
 from ..questions.asked import parameters, sent
-from ..questions.question import Answer, Asked, NotThereError, Question, UnaskableError, at_once
+from ..questions.question import Answer, Asked, NotThereError, Question, UnaskableError
 from ..store.kind import Kind
 from .input.config import configured
 from .input.filters import UsageError

@@ -164,11 +164,11 @@ def evaluate(
     `settings` are the check's, its defaults where there are none. `known` is the check's standing, where somebody has
     it already. In `seen` all that is read is taken down.
     """
-    return unpaused(evaluating(check, cluster, partition, settings, known=known, seen=seen))
+    return at_once(evaluating(check, cluster, partition, settings, known=known, seen=seen))
 
 
-def unpaused(made: Generator[None, None, T]) -> T:
-    """What is made in turns, at once."""
+def at_once(made: Generator[None, None, T]) -> T:
+    """What the work returns, without a turn for other work."""
     while True:
         try:
             next(made)

@@ -11,7 +11,7 @@ from ..findings.advice import advised
 from ..findings.check import PER_FLEET, Check, View
 from ..findings.finding import Finding, Since, Unknown, fingerprint
 from ..store.cluster import Cluster
-from .evaluate import never, standing, undecodables, unpaused
+from .evaluate import at_once, never, standing, undecodables
 
 Complete: TypeAlias = dict[str, tuple[Finding, Finding]]
 """The findings of a partition by fingerprint: each as the check found it, and complete."""
@@ -72,7 +72,7 @@ class FindingStore:
         awaited: Callable[[Finding], str] = lambda _: "",
     ) -> PartitionChange:
         """Takes in what was found in a partition just now: `completing` and `take`, without pauses."""
-        whole = unpaused(self.completing(partition, found, now, never))
+        whole = at_once(self.completing(partition, found, now, never))
         return self.take(partition, whole, now, initial=initial, awaited=awaited)
 
     def completing(

@@ -18,7 +18,7 @@ _EVICTIONS = Texts("evictions")
 
 
 def next_step(remedy: Remedy, values: Mapping[str, str]) -> str:
-    """With the values in the place of words in capitals. A case without a text of its own has that of its reason."""
+    """With values in place of words in capitals. A case without a text of its own has the text of its reason."""
     reason, case = remedy.of
     if not reason:
         return filled(remedy.next, values)

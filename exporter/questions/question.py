@@ -50,16 +50,6 @@ _SLICE = 500  # things between two turns
 T = TypeVar("T")
 
 
-def at_once(work: Generator[None, None, T]) -> T:
-    """What the work returns, without a turn for anybody else."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            made: T = end.value
-            return made
-
-
 def in_order(things: Sequence[T], key: Callable[[T], Any]) -> Generator[None, None, list[T]]:
     """All of them, sorted."""
     runs: list[list[T]] = []

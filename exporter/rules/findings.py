@@ -61,7 +61,7 @@ _Named = tuple[str, Reason]
 
 
 def _reasons(alert: FindingAlert) -> Iterator[_Named]:
-    """Two checks may have one of a name."""
+    """Two checks can have a reason of the same name."""
     for check in all_checks():
         if check.scope is not PER_FLEET:
             for name, reason in check.reasons.items():

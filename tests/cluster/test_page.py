@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from exporter.questions.question import at_once
+from exporter.engine.evaluate import at_once
 from exporter.sidecar.repairs import Repairs, decoding
 from tests.asking import scripts_in
 from tests.cluster.apiserver import ApiServer

@@ -11,13 +11,13 @@ from itertools import accumulate
 import msgspec
 
 from ...checks import all_checks
+from ...engine.evaluate import at_once
 from ...facts.naming import counted, named
 from ...findings.check import PER_FLEET
 from ...questions.asked import DrainQuery
 from ...questions.causes import HistoryReport
 from ...questions.drain import QUESTION, READER, STAYS, NodeReport
 from ...questions.findings import FindingReport, Report, take, with_causes
-from ...questions.question import at_once
 from ...questions.repairs import Reconcile
 from ...questions.times import lately_said
 from ...questions.trust import exit_code

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from ...engine.engine import Engine
+from ...engine.evaluate import at_once
 from ...engine.preview import Difference, previewed
 from ...facts.record import Record
 from ...findings.advice import advised
@@ -22,7 +23,6 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.overlay import Edit, Overlay
 from ..findings import order, supposed
-from ..question import at_once
 from .context import OneVM
 from .futures import evaluated
 from .report import VMWhole

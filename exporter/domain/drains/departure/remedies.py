@@ -13,7 +13,7 @@ from ...acts import Act
 @dataclass(frozen=True)
 class Remedy:
     """`of` is the reason, and the variant of the next step in its page; without one `next` has the text. Words in
-    capitals stand for values. `does` is what somebody who follows it may do to the VM.
+    capitals stand for values. `does` is what following it can do to the VM.
     """
 
     next: str = ""
@@ -170,7 +170,7 @@ REMEDIES |= {
 
 
 def remedy_of(reason: str, case: str) -> Remedy:
-    """In a case without commands of its own those of the reason, with the text of the case where the page has one."""
+    """A case without commands of its own has the commands of its reason, and its own text where the page has one."""
     if found := REMEDIES.get(f"{reason}/{case}"):
         return found
     usual = REMEDIES.get(reason, NOTHING)

@@ -25,10 +25,10 @@ from exporter.checks import all_checks
 from exporter.counts import all_states
 from exporter.counts.addresses import AddressUsage
 from exporter.counts.base import Aggregates
+from exporter.engine.evaluate import at_once
 from exporter.findings.check import Check
 from exporter.metrics.states import States
 from exporter.questions import all_views, drain, findings, networks
-from exporter.questions.question import at_once
 from exporter.store.kinds.node import Node
 from exporter.store.reader import Reader
 from tests.check_cases import CHECKS, cases_of, evaluated

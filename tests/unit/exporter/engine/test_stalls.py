@@ -13,9 +13,9 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.checks.features import feature_nodes
+from exporter.engine.evaluate import at_once
 from exporter.findings.check import PER_FLEET
 from exporter.questions import drain
-from exporter.questions.question import at_once
 from tests.evaluation import Evaluation, api_kinds
 from tests.rows import full
 from tests.unit.exporter.engine.stall_scenes import SCENES

@@ -11,13 +11,14 @@ import pytest
 
 from demo.fleet.sample import sample_fleet
 from exporter.domain.drains.departure import DrainState
+from exporter.engine.evaluate import at_once
 from exporter.facts.record import Ref
 from exporter.facts.selector import selector_in
 from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
 from exporter.questions import drain
 from exporter.questions.drain.report import NOT_CONSIDERED
-from exporter.questions.question import NotThereError, at_once
+from exporter.questions.question import NotThereError
 from exporter.store.kinds.node import Node
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.source import SyncState

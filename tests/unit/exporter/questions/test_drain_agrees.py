@@ -14,11 +14,11 @@ from exporter.checks.drains.evictions.standing import BLOCKED
 from exporter.counts.node_drains import STATE, Drains
 from exporter.domain.drains.departure import DrainState
 from exporter.domain.drains.health import AILMENTS, ailment
+from exporter.engine.evaluate import at_once
 from exporter.facts.record import Ref
 from exporter.findings.finding import Finding
 from exporter.questions import drain
 from exporter.questions.drain import VMReport
-from exporter.questions.question import at_once
 from exporter.store.kinds.node import Node
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 

@@ -16,11 +16,11 @@ from demo.apiserver.server import kubeconfig
 from exporter.__main__ import main
 from exporter.cli.input.probes import ask_edits
 from exporter.cli.output.edit_probes import edits
+from exporter.engine.evaluate import at_once
 from exporter.facts.record import Ref
 from exporter.kube.probe import EditProbe, NotDryError
 from exporter.kube.transport import Transport
 from exporter.questions.edits import EditProbed, EditProbes, Expected, chosen, expected_edits, probed, summed, unsettled
-from exporter.questions.question import at_once
 from exporter.store.source import SyncState
 
 from ....case_files import read_yaml

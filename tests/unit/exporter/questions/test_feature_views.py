@@ -13,10 +13,11 @@ from exporter.checks.features import feature_mismatch
 from exporter.counts import features as state
 from exporter.counts.base import Aggregates
 from exporter.counts.features import PHASES, FeatureUsage
+from exporter.engine.evaluate import at_once
 from exporter.facts.rule import Rule
 from exporter.facts.rules import RULES
 from exporter.questions.features import READER, FeatureReport, Features, GateReport, selected, steps
-from exporter.questions.question import NotThereError, at_once
+from exporter.questions.question import NotThereError
 from exporter.store.source import SyncState
 
 from ....amounts import drawn, rounds

@@ -13,9 +13,10 @@ import pytest
 from demo.fleet.sample import sample_fleet
 from exporter.checks import all_checks
 from exporter.engine.engine import Engine
+from exporter.engine.evaluate import at_once
 from exporter.facts.record import Ref
 from exporter.questions.impact import Impact, ProposedChange, deletion, exit_code, steps, without
-from exporter.questions.question import NotThereError, at_once
+from exporter.questions.question import NotThereError
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import network_attachment_definition, virtual_machine, virtual_machine_instance
 from exporter.store.kinds.kube_virt import KubeVirt

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as some
 
+from exporter.engine.evaluate import at_once
 from exporter.questions.asked import ImpactQuery
 from exporter.questions.impact import Impact, ProposedChange, exit_code, proposed, steps
-from exporter.questions.question import NotThereError, at_once
+from exporter.questions.question import NotThereError
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.overlay import Edit

@@ -10,11 +10,11 @@ from exporter.cli.commands.features import listed_features
 from exporter.cli.commands.impact import impacted
 from exporter.counts.features import FeatureUsage
 from exporter.domain.features.configuration import Effective, effective
+from exporter.engine.evaluate import at_once
 from exporter.questions import features
 from exporter.questions.asked import ImpactQuery
 from exporter.questions.impact import Impact, exit_code, proposed
 from exporter.questions.impact.gates import concerned_by
-from exporter.questions.question import at_once
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.source import SyncState
 

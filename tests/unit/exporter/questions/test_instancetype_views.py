@@ -10,8 +10,8 @@ import pytest
 from exporter.checks import all_checks
 from exporter.counts.base import Aggregates
 from exporter.counts.instancetypes import STATE, InstancetypeUsage
+from exporter.engine.evaluate import at_once
 from exporter.questions.instancetypes import READER, InstancetypeReport, Instancetypes, steps
-from exporter.questions.question import at_once
 from exporter.store.source import SyncState
 
 from ....evaluation import Evaluation

@@ -9,10 +9,10 @@ import msgspec
 
 from exporter.cli.output.vm import whole_vm
 from exporter.domain.acts import Act, Among
+from exporter.engine.evaluate import at_once
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding
 from exporter.questions import vm
-from exporter.questions.question import at_once
 from exporter.questions.vm import Verdict
 from exporter.questions.vm.view import verdicts
 from exporter.store.cluster import Cluster

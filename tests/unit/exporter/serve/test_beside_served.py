@@ -11,9 +11,9 @@ import pytest
 import pytest_asyncio
 
 from exporter.checks import all_checks
+from exporter.engine.evaluate import at_once
 from exporter.questions import drain
 from exporter.questions.findings import Filter, take, with_causes
-from exporter.questions.question import at_once
 from exporter.questions.vm.view import steps as one_vm
 
 from ....asking import by_header

@@ -20,8 +20,8 @@ from exporter.app import assemble, serve, wait_until_seen
 from exporter.checks import all_checks
 from exporter.cli.parsing import parsed
 from exporter.config.settings import Config, ReconcileSettings
+from exporter.engine.evaluate import at_once
 from exporter.kube.transport import Transport
-from exporter.questions.question import at_once
 from exporter.sidecar.repairs import Repairs, decoding
 
 from ....all_of import each_of

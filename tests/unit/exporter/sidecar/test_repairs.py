@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 from msgspec import UNSET
 
-from exporter.questions.question import at_once
+from exporter.engine.evaluate import at_once
 from exporter.sidecar.repairs import Plans, Repairs, decoding
 from tests.all_of import each_of
 from tests.reported_repairs import QUICK, following, plans, repair, sidecar

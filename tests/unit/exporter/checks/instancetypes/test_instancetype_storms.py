@@ -9,9 +9,9 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.counts.instancetypes import InstancetypeUsage
+from exporter.engine.evaluate import at_once
 from exporter.facts.matching import ROLES
 from exporter.questions import instancetypes
-from exporter.questions.question import at_once
 from exporter.store.source import SyncState
 from tests.amounts import drawn, rounds
 from tests.engine_rows import comparable

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from exporter.engine.engine import Engine
-from exporter.engine.evaluate import evaluate
+from exporter.engine.evaluate import at_once, evaluate
 from exporter.facts.naming import NAMED
 from exporter.facts.record import Ref
 from exporter.findings.check import Check
@@ -17,7 +17,6 @@ from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
 from exporter.questions import tenant_text
 from exporter.questions.findings import Filter
-from exporter.questions.question import at_once
 from exporter.questions.selection import ANYTHING
 from exporter.serve.access.viewer import Visible
 from exporter.serve.reports.listing import Listing

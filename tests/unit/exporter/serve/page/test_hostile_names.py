@@ -16,9 +16,9 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.cli.output.findings.exchange import csv_of
+from exporter.engine.evaluate import at_once
 from exporter.facts.naming import is_seen
 from exporter.questions.findings import take
-from exporter.questions.question import at_once
 from exporter.sidecar.repairs import Repairs, decoding
 
 from .....amounts import drawn, part

@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from exporter.questions.question import at_once
+from exporter.engine.evaluate import at_once
 from exporter.sidecar.repairs import Repairs, decoding
 from exporter.store.source import SyncState
 
