@@ -8,7 +8,8 @@ COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet -
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 # Its tests wait for other processes more than they compute, so there are more of them than cores. Files keep their order,
 # in which the slowest are first: by itself xdist takes those first that have the most tests.
-CLUSTER_WORKERS = -n $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 ))) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+WORKERS = -n $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 ))) --maxprocesses 4
+CLUSTER_WORKERS = $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Where the tests ask for every check and remediation that there is; the other ones pass or fail without the examples.
 ASKS_FOR_ALL := $(addprefix tests/unit/,dashboards demo deploy exporter/checks exporter/findings exporter/metrics exporter/rules \
   exporter/counts project reconcile/decide reconcile/permissions reconcile/plan)
@@ -88,15 +89,15 @@ test-kubevirt: $(VENV)/.dev ## against KubeVirt's own control plane, KUBEVIRT=1.
 	@echo "make test-kubevirt: without KubeVirt and Kubernetes in the cache it first builds them, 10 minutes on two cores"
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl kube-controller-manager \
 	  virt-operator virt-api virt-controller resource-generator
-	$(BIN)/pytest tests/kubevirt
+	$(BIN)/pytest $(CLUSTER_WORKERS) tests/kubevirt
 
 test-networks: $(VENV)/.dev ## against the networks' own controllers, STEWARD_OVNKUBE=… STEWARD_IPAM_CONTROLLER=… (CONTRIBUTING.md); as root or in a user namespace; not part of check
 	@echo "make test-networks: 20 minutes on two cores; without the two programs every test is skipped, and says which is missing"
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver kube-controller-manager
-	$(BIN)/pytest tests/networks
+	$(BIN)/pytest $(CLUSTER_WORKERS) tests/networks
 
 test-repairs: $(VENV)/.dev ## repairs that are killed at every step, replicas, storms: a quarter of an hour; not part of check
-	REPAIRS=all $(BIN)/pytest tests/cluster/test_repair_crashes.py tests/cluster/test_repair_replicas.py \
+	REPAIRS=all $(BIN)/pytest $(WORKERS) tests/cluster/test_repair_crashes.py tests/cluster/test_repair_replicas.py \
 	  tests/cluster/test_repair_unanswered.py \
 	  tests/cluster/test_repair_storms.py
 
