@@ -13,13 +13,15 @@ CLUSTER_WORKERS = $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Where the tests ask for every check and remediation that there is; the other ones pass or fail without the examples.
 ASKS_FOR_ALL := $(addprefix tests/unit/,dashboards demo deploy exporter/checks exporter/findings exporter/metrics exporter/rules \
   exporter/counts project reconcile/decide reconcile/permissions reconcile/plan)
+PARTS := etcd kube-apiserver kubectl prometheus promtool alertmanager amtool pint helm jsonnet
+LONG_PARTS := kube-controller-manager krew validate-krew-manifest operator-verify oauth2-proxy
 EPOCH = $${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 
 # Whoever sets it has each process compile all that it imports: half of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint types contracts texts test test-unit test-long test-python test-rules test-reference test-kubevirt test-networks test-repairs test-runbooks test-alerts test-deploy test-thanos \
+.PHONY: help demo check lint types contracts texts test parts test-unit test-long test-python test-rules test-reference test-kubevirt test-networks test-repairs test-runbooks test-alerts test-deploy test-thanos \
   test-examples fuzz mutants tiers generate artifacts verify lock audit sbom wheel krew image test-image site clean
 
 help: ## list the targets
@@ -59,19 +61,21 @@ test: $(VENV)/.dev
 else
 test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Prometheus) on first use; KUBERNETES=1.33 to 1.36; CRDS=loose; ROOM=reconcile/ledger runs what concerns a room
 	@echo "make test: without the real parts in the cache it first builds them, a quarter of an hour on two cores"
-	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl prometheus promtool alertmanager amtool pint \
-	  helm jsonnet
+	$(BIN)/python -m tests.tools.build $(PARTS)
 	$(BIN)/python -m tests.tools.crds
 	$(BIN)/pytest -n auto -m "not long" tests/unit
 	$(BIN)/pytest $(CLUSTER_WORKERS) -m "not long" tests/cluster
 endif
+
+parts: ## builds the programs that test and test-long need, where the cache has none; needs nothing but Go
+	$(PYTHON) -m tests.tools.build $(PARTS) $(LONG_PARTS)
 
 test-unit: $(VENV)/.dev ## the tests that need no built binaries, but for long ones
 	$(BIN)/pytest -n auto -m "not long" tests/unit
 
 test-long: $(VENV)/.dev ## what takes long and rarely changes: crowds, every repair, runbooks, the examples of docs/ in place with the tests that ask for all there is; CI runs it too
 	ROUNDS=all $(BIN)/pytest -n auto -m "(long or drawn) and not tier" tests/unit
-	$(BIN)/python -m tests.tools.build kube-controller-manager krew validate-krew-manifest operator-verify oauth2-proxy
+	$(BIN)/python -m tests.tools.build $(LONG_PARTS)
 	$(BIN)/pytest $(CLUSTER_WORKERS) -m "long and not tier" tests/cluster
 	PYTEST_ADDOPTS='-m "not long"' $(BIN)/python -m tests.tools.examples $(ASKS_FOR_ALL)
 

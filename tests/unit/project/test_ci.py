@@ -26,6 +26,7 @@ TIERS = tiers()
 # Why a target is called by neither CI nor a tier.
 NEITHER = {
     "help": "only prints",
+    "parts": "what test and test-long build; CI has it built beside its first steps",
     "demo": "serves until it is stopped",
     "check": "CI calls its parts",
     "test-unit": "a part of test",
