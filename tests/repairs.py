@@ -24,7 +24,6 @@ VM = "VirtualMachine shop/db"
 REPAIR = Remediation(
     id="repair",
     title="Repairs",
-    answers={},
     writes=(),
     plan=Guard(lambda _, __: Refused("never", "it is only gated"), Needs()),
     risk=Risk.NONE,

@@ -8,7 +8,8 @@ in the order of `_SECTION`. What has its default is left out, and so is the metr
 Fields stand in braces, by a name and nothing else; the next step that every finding gets has none, but words in
 capitals. A command is the name of one in `commands.yaml`, or, where no other reason has it, itself. With `as: CHECK` a
 section is as that of its name in the page of this check, but for what it says itself; `null`, or an empty list, takes
-something of that away, and `without` variants of its texts that this check never says.
+something of that away, and `without` variants of its texts that this check never says. `remediation` is one, or a list,
+the one to look at first in front.
 
 A file of alerts has a `note`, which says at the top of the rules what they are about, `quiet`, the metric families of
 which nothing new is reported while KubeVirt is upgraded, and `alerts` by their names, each with the fields of
@@ -231,13 +232,12 @@ _ALERT: _Fields = {
     "by": _list,
     "counted": _flag,
     "cluster_wide": _flag,
-    "critical": _list,
     "impact": _text,
-    "not_paging": _named_texts,
+    "not_paging": _text,
     "summary": _text,
     "description": _text,
     "mild_summary": _text,
-    "mild": _named_texts,
+    "mild": _text,
     "wait": _text,
     "keep": _text,
 }
@@ -256,7 +256,9 @@ _SECTION: _Fields = {
     "next": _next,
     "commands": _list,
     "alert": _text,
-    "remediation": _text,
+    "pages": _flag,
+    "not_paging": _text,
+    "remediation": lambda value: _list([value] if isinstance(value, str) else value),
     "cause": _one_of({each.name.lower(): each.name for each in Cause}),
     "does": _ACTS,
     "forbids": _map,

@@ -118,11 +118,12 @@ class Reason:
     severity: `severity_when` says when it has which. `impact` is what is lost, in one sentence.
     `next` and `commands` are for every finding that has none of its own, in the words of the runbook: NAMESPACE, NAME
     and other words in capitals are filled in (`advice.py`). `alert` is the name of the alert and of its runbook; empty
-    for what only informs and has none. `remediation` is the id of what the sidecar can do about it, the first to
-    look at where there are several; empty where it can do nothing. `cause` is by what its findings have one cause,
-    where that differs from the check's. `does` is what somebody who follows `next` may do to the VM, and `forbids` what
-    must not be done to it while the finding is open: where both meet, one finding says to look at the other first
-    (`advice.py`).
+    for what only informs and has none. With `pages` its critical findings are critical alerts, and else warnings;
+    `not_paging` says why, where it differs from what the alert says of its other reasons. `remediation` is the id of
+    what the sidecar can do about it, the first to look at where there are several; empty where it can do nothing.
+    `cause` is by what its findings have one cause, where that differs from the check's. `does` is what somebody who
+    follows `next` may do to the VM, and `forbids` what must not be done to it while the finding is open: where both
+    meet, one finding says to look at the other first (`advice.py`).
     """
 
     severities: tuple[Severity, ...]
@@ -136,6 +137,8 @@ class Reason:
     next: str = ""
     commands: tuple[str, ...] = ()
     alert: str = ""
+    pages: bool = False
+    not_paging: str = ""
     remediation: str = ""
     cause: Cause | None = None
     does: tuple[Act, ...] = ()

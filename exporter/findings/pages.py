@@ -18,7 +18,7 @@ from .causes import Cause
 from .check import Family, Reason
 from .severity import Severity
 
-__all__ = ["Texts", "alerts_of", "areas_of_alerts", "command", "reasons_of"]
+__all__ = ["Texts", "alerts_of", "answered_by", "areas_of_alerts", "command", "reasons_of"]
 
 T = TypeVar("T")
 
@@ -44,7 +44,9 @@ class _Section(msgspec.Struct):
     next: dict[str, str] = {}
     commands: tuple[str, ...] = ()
     alert: str = ""
-    remediation: str = ""
+    pages: bool = False
+    not_paging: str = ""
+    remediation: tuple[str, ...] = ()
     cause: str = ""
     does: tuple[str, ...] = ()
     forbids: _Forbids | None = None
@@ -91,6 +93,15 @@ class Texts:
         return self._reasons[reason].next[variant].format_map(fields)
 
 
+def answered_by(remediation: str) -> dict[str, tuple[str, ...]]:
+    """The reasons whose pages name a remediation, by check."""
+    found = {
+        check: tuple(name for name, section in sections.items() if remediation in section.remediation)
+        for check, sections in _compiled().reasons.items()
+    }
+    return {check: names for check, names in found.items() if names}
+
+
 def areas_of_alerts() -> dict[str, AlertArea]:
     """By the names of the areas."""
     return _compiled().areas
@@ -125,7 +136,9 @@ def _reason(section: _Section, pages: _Pages) -> Reason:
         next=section.next.get("", ""),
         commands=tuple(pages.commands.get(each, each) for each in section.commands),
         alert=section.alert,
-        remediation=section.remediation,
+        pages=section.pages,
+        not_paging=section.not_paging,
+        remediation=next(iter(section.remediation), ""),
         cause=Cause[section.cause] if section.cause else None,
         does=_acts(section.does),
         forbids=Forbids(_acts(said.acts), said.because, Among[said.among]) if said is not None else None,

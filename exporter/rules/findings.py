@@ -37,11 +37,7 @@ def groupings_of(area: Area, family: str) -> dict[str, Grouping]:
     """How the findings of a family are grouped, by reason; none where each alert of them is counted anyway."""
     single = {alert.name: alert for alert in area.findings if not alert.counted}
     return {
-        name: Grouping(
-            cause=reason.cause or check.cause,
-            pages=name in single[reason.alert].critical,
-            by_node="node" in single[reason.alert].by,
-        )
+        name: Grouping(cause=reason.cause or check.cause, pages=reason.pages, by_node="node" in single[reason.alert].by)
         for check in all_checks()
         for name, reason in check.reasons.items()
         if reason.family.name == family and reason.alert in single
@@ -78,9 +74,9 @@ def alerts_of(alert: FindingAlert, area: str, values: Values) -> Iterator[Alerti
     reasons = list(_reasons(alert))
     if not reasons:
         raise ValueError(f"no reason names alert {alert.name}")
-    critical = {name for name, each in reasons if name in alert.critical and Severity.CRITICAL in each.severities}
-    if unknown := set(alert.critical) - critical:
-        raise ValueError(f"{alert.name}: no critical finding has the reason {', '.join(sorted(unknown))}")
+    critical = {name for name, each in reasons if each.pages}
+    if unknown := [name for name, each in reasons if each.pages and Severity.CRITICAL not in each.severities]:
+        raise ValueError(f"{alert.name}: no critical finding has the reason {', '.join(unknown)}, which pages")
     both = {name for name, each in reasons if name in critical and Severity.WARNING in each.severities}
     rest = {name for name, _ in reasons} - critical
     if critical:
@@ -92,14 +88,14 @@ def alerts_of(alert: FindingAlert, area: str, values: Values) -> Iterator[Alerti
             *_selectors(reasons, rest, f'{SEVERITY}!="info"'),
             *_selectors(reasons, both, f'{SEVERITY}="warning"'),
         )
-        mild = {name: text for name, text in alert.mild.items() if name in both}
+        mild = both if alert.mild else set()
         milder = replace(
             alert,
             summary=alert.mild_summary or alert.summary,
             description="" if mild and not rest else alert.description,
         )
         said = _said(reasons, rest | both)
-        said |= {name: said[name]._replace(whole=text) for name, text in mild.items()}
+        said |= {name: said[name]._replace(whole=alert.mild) for name in mild}
         yield from _Rule(milder, values, list(others), said).made(area, "warning", "none")
 
 

@@ -56,13 +56,13 @@ class FindingAlert(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """One alert for all findings whose reason names it (`Reason.alert`); what only informs has none.
 
     `by` are the labels that an alert keeps beside `cluster`: without `reason` one whose reason changes fires on.
-    `critical` has the reasons whose critical findings are critical alerts; all else is a warning, whatever the severity
-    of the finding is. `not_paging` says of each other reason that has critical findings, or of all of them under "",
-    why nobody is woken for it. `impact` is that of the critical ones. `counted` gives one alert for all findings of the
-    same labels: its value is their number, and else the time since which it is so, which the description gets to say at
-    its end. What the page of a check says of the reason follows the description. `mild` is said in place of that, and
-    of the description, of a reason that pages where its finding is a warning; `mild_summary` likewise. In texts
-    `{object}` is namespace and name.
+    Critical findings of the reasons that page (`Reason.pages`) are critical alerts; all else is a warning, whatever the
+    severity of the finding is. `not_paging` says of all other reasons that have critical findings why nobody is woken
+    for them, where their pages don't. `impact` is that of the critical ones. `counted` gives one alert for all findings
+    of the same labels: its value is their number, and else the time since which it is so, which the description gets to
+    say at its end. What the page of a check says of the reason follows the description. `mild` is said in place of
+    that, and of the description, of a reason that pages where its finding is a warning; `mild_summary` likewise. In
+    texts `{object}` is namespace and name.
     """
 
     summary: str
@@ -71,12 +71,11 @@ class FindingAlert(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     description: str = ""
     keep: str = "5m"
     by: tuple[str, ...] = ("kind", "namespace", "name", "reason")
-    critical: tuple[str, ...] = ()
-    not_paging: dict[str, str] = {}
+    not_paging: str = ""
     impact: str = "none"
     counted: bool = False
     cluster_wide: bool = False  # its objects have no namespace
-    mild: dict[str, str] = {}
+    mild: str = ""
     mild_summary: str = ""
 
 

@@ -57,17 +57,19 @@ class Paging:
 
 
 def paging() -> Iterator[Paging]:
-    """One for each reason that has critical findings. Raises KeyError where an alert does not say why one does not."""
+    """One for each reason that has critical findings. Raises LookupError where nothing says why one does not."""
     alerts = {alert.name: alert for area in all_areas() for alert in area.findings}
     for check in all_checks():
         for name, reason in check.reasons.items():
             if check.scope is PER_FLEET or Severity.CRITICAL not in reason.severities or not reason.alert:
                 continue
             alert = alerts.get(reason.alert)
-            if alert is None or name in alert.critical:
+            if alert is None or reason.pages:
                 yield Paging(check.id, name)
+            elif why := reason.not_paging or alert.not_paging:
+                yield Paging(check.id, name, why)
             else:
-                yield Paging(check.id, name, alert.not_paging.get(name) or alert.not_paging[""])
+                raise LookupError(f"{check.id}/{name} does not page, and neither it nor {alert.name} says why")
 
 
 def why_not_paging() -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 from exporter.facts.record import Record, Ref
 from exporter.findings.check import Check, View
 from exporter.findings.finding import Finding
+from exporter.findings.pages import answered_by
 from exporter.store.kind import ApiKind
 from exporter.store.reader import ClusterView, Reader
 from exporter.store.source import Undecodable
@@ -51,7 +52,7 @@ was released and what to do, empty for nobody; Refused where that can't be seen.
 class Remediation(Guarded):
     """Data plus one pure function from a finding and what is read afresh to a plan or a refusal.
 
-    `answers` names the reasons of each check that it is for. `plan` reads what its guards and itself declare, and whole
+    `plan` reads what its guards and itself declare, and whole
     objects of those kinds; what it asked for is read again before the write. `opt_in` is an annotation that the VM must
     have with the value "true" for it to be carried out; `heeds_others` is one of the object that is written, by which
     its owner lets the word of users of other namespaces count for the write. `undo` says how it is taken back in
@@ -62,7 +63,6 @@ class Remediation(Guarded):
 
     id: str
     title: str
-    answers: Mapping[str, tuple[str, ...]]
     plan: Guard[[Finding, Scene], Plan | Refused] = field(repr=False)
     writes: tuple[Write, ...] = ()
     risk: Risk = Risk.NONE
@@ -73,6 +73,11 @@ class Remediation(Guarded):
     proposes_only: bool = False
     send_seconds: float = SEND_SECONDS
     looks_again: LookAgain | None = field(default=None, repr=False)
+
+    @cached_property
+    def answers(self) -> Mapping[str, tuple[str, ...]]:
+        """The reasons that it is for, by check: those whose page names it."""
+        return answered_by(self.id)
 
     @cached_property
     def needs(self) -> Needs:

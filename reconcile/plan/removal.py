@@ -24,7 +24,6 @@ from .undo import UndoRequest
 REMOVAL = Remediation(
     id="remove",
     title="Remove annotations and labels that repairs left on an object",
-    answers={},
     writes=(),
     plan=Guard(lambda _, __: Refused("finding_holds", "no finding asks for it, but a person"), Needs()),
     risk=Risk.NONE,

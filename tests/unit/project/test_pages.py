@@ -30,8 +30,7 @@ quiet: [kubevirt_x]
 alerts:
   VMOdd:
     by: [name]
-    not_paging:
-      default: It can wait.
+    not_paging: It can wait.
     summary: Odd.
     wait: 5m
 """
@@ -72,7 +71,9 @@ def test_a_page_with_all_that_there_may_be(tmp_path: Path) -> None:
       even: Look at {what}.
     commands: [show, "kubectl get y"]
     alert: VMOdd
-    remediation: mend
+    pages: true
+    not_paging: It is small.
+    remediation: [mend, heal]
     cause: network_there
     does: [stop_now]
     forbids:
@@ -88,9 +89,7 @@ def test_a_page_with_all_that_there_may_be(tmp_path: Path) -> None:
     made(tmp_path / "checks", page)
     found = json.loads(compiled([tmp_path / "checks"], [alerts]))
     assert found == {
-        "alerts": {
-            "odd": {"VMOdd": {"by": ["name"], "not_paging": {"": "It can wait."}, "summary": "Odd.", "wait": "5m"}}
-        },
+        "alerts": {"odd": {"VMOdd": {"by": ["name"], "not_paging": "It can wait.", "summary": "Odd.", "wait": "5m"}}},
         "areas": {"odd": {"note": "What is odd.", "quiet": ["kubevirt_x"]}},
         "commands": {"show": "kubectl get x NAME"},
         "metrics": {"kubevirt_x": {"name": "kubevirt_x", "help": "Something is odd."}},
@@ -109,7 +108,9 @@ def test_a_page_with_all_that_there_may_be(tmp_path: Path) -> None:
                     "next": {"": "Look.", "even": "Look at {what}."},
                     "commands": ["show", "kubectl get y"],
                     "alert": "VMOdd",
-                    "remediation": "mend",
+                    "pages": True,
+                    "not_paging": "It is small.",
+                    "remediation": ["mend", "heal"],
                     "cause": "NETWORK_THERE",
                     "does": ["STOP_NOW"],
                     "forbids": {"acts": ["START"], "because": "it is odd", "among": "NAMESPACE"},

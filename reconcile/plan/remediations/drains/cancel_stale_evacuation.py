@@ -119,7 +119,6 @@ def _undo(own: VMIContext) -> str:
 REMEDIATION = Remediation(
     id="cancel_stale_evacuation",
     title="Cancel a leftover evacuation request",
-    answers={"evictions": ("StaleEvacuationRequest", "RequestOnSchedulableNode", "RequestWithUnmanagedStrategy")},
     writes=_PERMISSIONS,
     plan=_plan,
     risk=Risk.NONE,

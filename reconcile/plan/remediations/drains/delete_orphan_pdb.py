@@ -103,7 +103,6 @@ _MADE_BY_KUBEVIRT = Like(metadata=Like(name=Begins(*_NAMES), ownerReferences=Eac
 REMEDIATION = Remediation(
     id="delete_orphan_pdb",
     title="Delete a PDB of KubeVirt that protects nothing",
-    answers={"eviction_pdbs": ("OrphanPDB", "LegacyPDBPresent")},
     writes=(Write("policy", "poddisruptionbudgets", ("delete",), (Deleted(_MADE_BY_KUBEVIRT),)),),
     plan=_plan,
     risk=Risk.NONE,

@@ -72,7 +72,6 @@ def _where(vmi: VirtualMachineInstance, manager: KubevirtMachine | None) -> str:
 REMEDIATION = Remediation(
     id="handle_external_eviction",
     title="Name the controller that has to move a VMI of strategy External",
-    answers={"evictions": ("ExternalAwaiting", "ExternalNoHandler")},
     plan=_plan,
     proposes_only=True,
     note="It names the controller, and its deadline.",

@@ -86,7 +86,6 @@ def _options(pod: Pod) -> str:
 REMEDIATION = Remediation(
     id="handle_orphan_launcher",
     title="Show what a launcher pod without a VMI holds before its deletion",
-    answers={"evictions": ("OrphanLauncherPod",)},
     plan=_plan,
     risk=Risk.DOWNTIME,
     proposes_only=True,

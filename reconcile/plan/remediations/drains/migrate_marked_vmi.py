@@ -149,7 +149,6 @@ _MIGRATION = Like(
 REMEDIATION = Remediation(
     id="migrate_marked_vmi",
     title="Migrate a VMI whose evacuation request is not carried out",
-    answers={"evictions": ("StaleEvacuationRequest", "RequestOnSchedulableNode", "NotStarted")},
     writes=(Write("kubevirt.io", "virtualmachineinstancemigrations", ("create",), (Created(_MIGRATION),)),),
     plan=_plan,
     risk=Risk.MIGRATION,

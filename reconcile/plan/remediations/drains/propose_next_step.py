@@ -186,12 +186,6 @@ _STEPS: Mapping[str, Callable[[_Case], Proposal | None]] = {
 }
 
 
-_REASONS = (
-    *("MigrationFailing", "MigrationHanging", "TargetUnschedulable", "TargetNotStarting", "MigrationPending"),
-    "MigrationOverdue",
-)
-
-
 @guard(leaving)
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     own = leaving(finding, scene)
@@ -208,7 +202,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
 REMEDIATION = Remediation(
     id="propose_next_step",
     title="Propose the next step for a VMI that can't leave its node",
-    answers={"evictions": _REASONS, "migrations": _REASONS},
     plan=_plan,
     proposes_only=True,
     note="It names the limit, node, migration or rule that blocks the VM, who decides about it, and one command.",

@@ -192,7 +192,6 @@ _ASKED = Patched(Field(REQUESTS, was=EMPTY, to=Each(Exactly(action="Start"), one
 REMEDIATION = Remediation(
     id="start_stopped_vm",
     title="Start a VM again that was stopped for a drain",
-    answers={"eviction_stops": ("StoppedAfterDrain",)},
     writes=(
         Write("kubevirt.io", "virtualmachines", ("patch",), (_STARTED, _PREPARED)),
         Write("kubevirt.io", "virtualmachines/status", ("patch",), (_ASKED,)),

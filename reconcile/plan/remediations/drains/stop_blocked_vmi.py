@@ -192,7 +192,6 @@ _TO_HALTED = Patched(
 REMEDIATION = Remediation(
     id="stop_blocked_vmi",
     title="Stop a VM that blocks a drain, with its owner's consent",
-    answers={"evictions": ("NotMigratable", "NotMigratableAfterRequest", "NotMigratableWhileCordoned")},
     writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (_TO_HALTED,)),),
     plan=_plan,
     risk=Risk.DOWNTIME,

@@ -188,9 +188,6 @@ def _in_hyperconverged(gate: str, lists: _Lists) -> Proposal:
 REMEDIATION = Remediation(
     id="clean_feature_gates",
     title="Propose lists of feature gates without entries that have no effect",
-    answers={
-        "feature_configuration": ("UnknownGate", "InertGate", "GateInBothLists", "RedundantGate", "GateNotDisabled")
-    },
     plan=_plan,
     undo="restore the entry in its list",
     proposes_only=True,

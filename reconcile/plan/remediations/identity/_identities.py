@@ -213,7 +213,6 @@ def _unsure(scene: Scene, vm: VirtualMachine, key: str) -> str:
 def change(
     name: str,
     title: str,
-    answers: Mapping[str, tuple[str, ...]],
     *guards: Needs,
     what: str,
     old: Callable[[Case], str],
@@ -242,7 +241,6 @@ def change(
     made = Remediation(
         id=name,
         title=title,
-        answers=answers,
         writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (Patched(*writes),)),),
         plan=plan,
         heeds_others=heeds_others,

@@ -201,7 +201,6 @@ _PERSISTED = Patched(
 REMEDIATION = Remediation(
     id="persist_firmware_uuid",
     title="Write the firmware UUID in use into the VM's spec",
-    answers={"firmware_vms": ("NotPersisted", "SpecRunMismatch")},
     writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (_PERSISTED,)),),
     plan=_plan,
     risk=Risk.NONE,

@@ -92,7 +92,6 @@ def _restorable(case: Case) -> Refused | None:
 REMEDIATION = change(
     "reassign_firmware_uuid",
     "Give a stopped VM a firmware UUID of its own",
-    {"firmware_duplicates": ("Duplicate", "LatentDuplicate")},
     forbidden,
     IS_A_VM,
     _kept_by_another,

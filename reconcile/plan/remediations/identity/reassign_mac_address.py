@@ -186,7 +186,6 @@ def _effect(case: Case) -> str:
 REMEDIATION = change(
     "reassign_mac_address",
     "Give a stopped copy a MAC address of its own",
-    {"mac_duplicates": ("DuplicateMAC", "LatentDuplicateMAC")},
     forbidden.but("has_domain"),
     not_the_copy,
     stopped,

@@ -54,7 +54,6 @@ def _free(case: Case) -> Refused | None:
 REMEDIATION = change(
     "reassign_serial",
     "Give a stopped copy a serial of its own",
-    {"firmware_serials": ("SerialDuplicate",)},
     forbidden.but("has_domain"),
     not_the_copy,
     stopped,

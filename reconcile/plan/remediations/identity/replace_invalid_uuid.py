@@ -40,7 +40,6 @@ def _free(case: Case) -> Refused | None:
 REMEDIATION = change(
     "replace_invalid_uuid",
     "Give a stopped VM a valid firmware UUID",
-    {"firmware_vms": ("InvalidUUID",)},
     forbidden.but("has_domain"),
     stopped,
     kept_state,

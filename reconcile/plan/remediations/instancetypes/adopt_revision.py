@@ -106,7 +106,6 @@ _COPY = Like(data=Like(apiVersion=Begins("instancetype.kubevirt.io/"), kind=Is(*
 REMEDIATION = Remediation(
     id="adopt_revision",
     title="Make a VM the owner of its ControllerRevision",
-    answers={"instancetype_vms": ("RevisionNotOwned",)},
     writes=(
         Write(
             "apps",

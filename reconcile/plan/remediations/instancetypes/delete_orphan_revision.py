@@ -97,7 +97,6 @@ _COPY = Like(
 REMEDIATION = Remediation(
     id="delete_orphan_revision",
     title="Delete an orphaned ControllerRevision",
-    answers={"instancetype_revisions": ("OrphanedRevision",)},
     writes=(Write("apps", "controllerrevisions", ("delete",), (Deleted(_COPY),)),),
     plan=_plan,
     risk=Risk.NONE,

@@ -156,7 +156,6 @@ _REFERENCE = Exactly(
 REMEDIATION = Remediation(
     id="drop_stale_reference",
     title="Remove a leftover reference from a VM's status",
-    answers={"instancetype_vms": ("CrashingReference", "StaleReference")},
     writes=(
         Write(
             "kubevirt.io",

@@ -87,7 +87,6 @@ _GUARDED = Patched(
 REMEDIATION = Remediation(
     id="guard_instancetype",
     title="Guard an instancetype or preference that is in use",
-    answers={"instancetype_objects": ("DeletableInUse",)},
     writes=tuple(Write(kind.group, kind.plural, ("patch",), (_GUARDED,)) for kind in INSTANCETYPES),
     plan=_plan,
     heeds_others=ALLOWED,

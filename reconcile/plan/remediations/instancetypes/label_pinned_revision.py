@@ -110,7 +110,6 @@ _COPY = Like(
 REMEDIATION = Remediation(
     id="label_pinned_revision",
     title="Label the ControllerRevision that a VM's spec names",
-    answers={"instancetype_vms": ("LabellessPin",)},
     writes=(Write("apps", "controllerrevisions", ("patch",), (Patched(*_LABELS, old=_COPY),)),),
     plan=_plan,
     risk=Risk.NONE,

@@ -162,7 +162,6 @@ def _same(scene: Scene, there: ControllerRevision, spec: str) -> bool:
 REMEDIATION = Remediation(
     id="nudge_unversioned_vm",
     title="Trigger KubeVirt to save the instancetype or preference of a VM",
-    answers={"instancetype_vms": ("Unversioned",)},
     writes=(
         Write(
             "kubevirt.io",

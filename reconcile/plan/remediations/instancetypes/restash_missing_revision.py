@@ -319,7 +319,6 @@ _DROPPED = Patched(
 REMEDIATION = Remediation(
     id="restash_missing_revision",
     title="Restore the missing ControllerRevision of a VM",
-    answers={"instancetype_vms": ("RevisionMissing",)},
     writes=(
         Write("apps", "controllerrevisions", ("create",), (Created(_COPY),)),
         # Its owner reference has blockOwnerDeletion: needed where OwnerReferencesPermissionEnforcement is on.

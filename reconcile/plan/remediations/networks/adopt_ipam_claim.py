@@ -151,7 +151,6 @@ _ADOPTED = Patched(
 REMEDIATION = Remediation(
     id="adopt_ipam_claim",
     title="Give the IPAMClaim of an earlier VM to the VM that has its name",
-    answers={"ipam_claims": ("OwnerUidMismatch",)},
     writes=(
         Write("k8s.cni.cncf.io", "ipamclaims", ("patch",), (_ADOPTED, RELEASED)),
         # An owner reference with blockOwnerDeletion needs it where OwnerReferencesPermissionEnforcement is on.

@@ -58,7 +58,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
 REMEDIATION = Remediation(
     id="delete_orphan_ipam_claim",
     title="Delete an orphaned IPAMClaim",
-    answers={"ipam_claims": ("OrphanClaim",)},
     writes=(Write("k8s.cni.cncf.io", "ipamclaims", ("delete",), (DELETED,)),),
     plan=_plan,
     risk=Risk.NONE,

@@ -85,7 +85,6 @@ def _patch(whole: Mapping[str, Any]) -> str:
 REMEDIATION = Remediation(
     id="handle_foreign_finalizer",
     title="Name who has to release an IPAMClaim that another finalizer holds",
-    answers={"ipam_claims": ("StuckTerminatingForeignFinalizer",)},
     plan=_plan,
     proposes_only=True,
     note="It says who has to remove the finalizer, once no VM, VMI, pod or other IPAMClaim can use the addresses.",

@@ -151,7 +151,6 @@ def _network(scene: Scene, key: str) -> str:
 REMEDIATION = Remediation(
     id="handle_unkept_address",
     title="Say how the address of a VM's pod is kept in its IPAMClaim",
-    answers={"ipam_claims": ("EmptyClaim", "NotReferenced")},
     plan=_plan,
     proposes_only=True,
 )

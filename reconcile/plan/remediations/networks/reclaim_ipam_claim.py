@@ -178,7 +178,6 @@ def _release(
 REMEDIATION = Remediation(
     id="reclaim_ipam_claim",
     title="Reclaim addresses that a VM does not need",
-    answers={"ipam_claims": ("LeakedClaim", "IdleReservation", "StuckTerminatingDeletedByHand")},
     writes=(Write("k8s.cni.cncf.io", "ipamclaims", ("delete", "patch"), (DELETED, RELEASED)),),
     plan=_plan,
     risk=Risk.ADDRESS,

@@ -82,7 +82,6 @@ def _twin(scene: Scene, vmi: VirtualMachineInstance, claim: str) -> Refused | No
 REMEDIATION = Remediation(
     id="recreate_ipam_claim",
     title="Have a missing IPAMClaim created",
-    answers={"ipam_vms": ("MissingClaim",)},
     writes=(Write("kubevirt.io", "virtualmachineinstances", ("patch",), (Patched(NUDGED_FIELD, old=LIVING),)),),
     plan=_plan,
     risk=Risk.NONE,

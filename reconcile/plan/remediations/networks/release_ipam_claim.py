@@ -135,13 +135,6 @@ _NUDGED = Patched(NUDGED_FIELD, old=TERMINATING)
 REMEDIATION = Remediation(
     id="release_ipam_claim",
     title="Release an IPAMClaim that is stuck in deletion",
-    answers={
-        "ipam_claims": (
-            "StuckTerminatingOwnerGone",
-            "StuckTerminatingBlocksOwnerDeletion",
-            "StuckTerminatingOwnerDeleting",
-        )
-    },
     writes=(
         Write("k8s.cni.cncf.io", "ipamclaims", ("patch",), (RELEASED,)),
         Write("kubevirt.io", "virtualmachines", ("patch",), (_NUDGED,)),

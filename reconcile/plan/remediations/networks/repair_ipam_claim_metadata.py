@@ -151,7 +151,6 @@ _REPAIRED = Patched(
 REMEDIATION = Remediation(
     id="repair_ipam_claim_metadata",
     title="Repair finalizer, label and owner of an IPAMClaim",
-    answers={"ipam_claims": ("OwnerlessClaim", "UnprotectedClaim", "UnlabelledClaim")},
     writes=(
         Write("k8s.cni.cncf.io", "ipamclaims", ("patch",), (_REPAIRED,)),
         # An owner reference with blockOwnerDeletion needs it where OwnerReferencesPermissionEnforcement is on.

@@ -147,24 +147,19 @@ def test_every_critical_finding_pages_or_says_in_one_line_why_not() -> None:
         for name, reason in check.reasons.items()
         if check.scope is not PER_FLEET and Severity.CRITICAL in reason.severities and reason.alert
     }
-    wrong = {alert: reasons for alert, reasons in _not_critical().items() if reasons}
 
     assert found.keys() == critical
     assert all(each.pages or re.fullmatch(r"[A-Z][^\n]{10,110}\.", each.why_not) for each in found.values())
-    assert not wrong, "says why it does not page, and has no critical finding that does not"
+    assert not _needlessly_said(), "says why it does not page, and has no critical finding that does not"
 
 
-def _not_critical() -> dict[str, set[str]]:
-    """The reasons of which an alert says why they do not page, though they have no critical findings, or page."""
+def _needlessly_said() -> set[str]:
+    """The alerts and reasons that say why they do not page, though they have no critical findings, or page."""
     quiet = {(each.check, each.reason) for each in paging() if not each.pages}
-    alerts = [alert for area in all_areas() for alert in area.findings]
-    of = {
-        a.name: {n for c in all_checks() for n, r in c.reasons.items() if r.alert == a.name and (c.id, n) in quiet}
-        for a in alerts
-    }
-    return {
-        a.name: {n for n in a.not_paging if (n and n not in of[a.name]) or (not n and not of[a.name])} for a in alerts
-    }
+    reasons = [(check.id, name, reason) for check in all_checks() for name, reason in check.reasons.items()]
+    needed = {reason.alert for check, name, reason in reasons if (check, name) in quiet and not reason.not_paging}
+    alerts = {alert.name for area in all_areas() for alert in area.findings if alert.not_paging}
+    return (alerts - needed) | {name for check, name, each in reasons if each.not_paging and (check, name) not in quiet}
 
 
 # Reasons with two severities of which the alert says the same.

@@ -68,7 +68,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
 REMEDIATION = Remediation(
     id="annotate_paused_vmi",
     title="Note on a paused VMI which node it was paused on",
-    answers={"paused_vms": ("Paused",)},
     writes=(
         Write(
             "kubevirt.io",
