@@ -14,11 +14,11 @@ from . import pages
 if __name__ == "__main__":
     if "--artifacts" not in sys.argv and (code := pages.main()):
         sys.exit(code)
-    from . import artifacts, exporter, names, reports, runbooks, sidecar, support
+    from . import artifacts, exporter, names, networks, reports, runbooks, sidecar, support
     from .files import kept, written
 
     made = exporter.generated() | sidecar.generated() | reports.generated()
-    made |= names.generated() | runbooks.generated() | support.generated()
+    made |= names.generated() | networks.generated() | runbooks.generated() | support.generated()
     if "--artifacts" in sys.argv:
         written(Path(sys.argv[sys.argv.index("--artifacts") + 1]), artifacts.of(made))
         sys.exit()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.cluster.resources import IPAM_CLAIMS, PODS, VMIS, VMS
 from tests.networks.annotations import given
+from tests.networks.causes import causes
 from tests.networks.conftest import MakeStage
 from tests.networks.findings import Findings
 from tests.networks.stage import Stage
@@ -17,6 +18,9 @@ def full(stage: Stage, count: int) -> None:
         stage.runs_plain(f"pod-{each}")
 
 
+@causes(
+    DuplicateIP="a claim that was released under a running VM, or a network that did not keep addresses for a while"
+)
 def test_a_claim_released_under_a_running_vm_makes_a_duplicate(stage: Stage, findings: Findings) -> None:
     """OVN-Kubernetes gives the address to the next pod, and writes it into the new claim of the running one too."""
     stage.nad(subnets=SIX)
@@ -58,6 +62,7 @@ def test_two_claims_of_one_address_are_not_refused(stage: Stage, findings: Findi
     stage.plane.restart_ovn()  # which it does not fail over
 
 
+@causes(PersistenceDisabled="without the flag OVN-Kubernetes gives the addresses of stopped VMs to other pods")
 def test_addresses_of_stopped_vms_go_to_others_once_the_network_does_not_keep_them(
     stage: Stage, findings: Findings
 ) -> None:
@@ -78,6 +83,7 @@ def test_addresses_of_stopped_vms_go_to_others_once_the_network_does_not_keep_th
     assert given(stage.start("db"))[f"{stage.namespace}/blue"] == ips
 
 
+@causes(IpExcluded="an exclude that is added later; OVN-Kubernetes keeps the address")
 def test_an_address_that_is_excluded_later_is_kept(stage: Stage, findings: Findings) -> None:
     stage.nad(subnets="192.168.200.0/24")
     stage.run("db")
@@ -91,6 +97,7 @@ def test_an_address_that_is_excluded_later_is_kept(stage: Stage, findings: Findi
     assert given(stage.start("db"))[f"{stage.namespace}/blue"] == [ip]
 
 
+@causes(FamilyIncomplete="a network that becomes dual-stack: OVN-Kubernetes adds no address to a claim that has one")
 def test_a_network_that_becomes_dual_stack_gives_a_vm_no_second_address(stage: Stage, findings: Findings) -> None:
     stage.nad(subnets="192.168.200.0/24")
     stage.run("db")
@@ -117,6 +124,12 @@ def test_a_claim_that_is_written_by_hand_moves_the_vm_at_its_next_start(stage: S
     findings.wait_none("IpDrift")
 
 
+@causes(
+    PrefixMismatch=(
+        "a person writes the status; OVN-Kubernetes takes the prefix length from the claim, so by itself it never "
+        "differs"
+    )
+)
 def test_another_prefix_length_is_seen(stage: Stage, findings: Findings) -> None:
     stage.nad(subnets="192.168.200.0/24")
     stage.run("db")
@@ -129,6 +142,10 @@ def test_another_prefix_length_is_seen(stage: Stage, findings: Findings) -> None
     assert given(stage.restart("db"))[f"{stage.namespace}/blue"] == [other]
 
 
+@causes(
+    EmptyClaim="a full network, a NAD in another namespace, one NAD on two interfaces, a pod without the reference",
+    PoolPressure="OVN-Kubernetes has no address left, and says so by an Event and in the claim's condition",
+)
 def test_a_full_network_starves_a_vm(stage: Stage, findings: Findings) -> None:
     stage.nad(subnets=SIX)
     full(stage, 6)
@@ -146,6 +163,7 @@ def test_a_full_network_starves_a_vm(stage: Stage, findings: Findings) -> None:
     findings.wait_none("EmptyClaim")
 
 
+@causes(NetworkWithoutAddresses="OVN-Kubernetes finds no address in a /31")
 def test_a_network_of_two_addresses_has_none(stage: Stage, findings: Findings) -> None:
     stage.nad(subnets="192.168.200.0/31")
     findings.wait("NetworkWithoutAddresses", severity="warning")
@@ -166,6 +184,9 @@ def test_two_interfaces_on_one_nad_share_one_claim(stage: Stage, findings: Findi
     assert found["evidence"]["cause"] == "SameNadTwice"
 
 
+@causes(
+    CrossNamespaceNad="ipam-extensions makes the claim where the VM is, OVN-Kubernetes looks for it where the NAD is"
+)
 def test_a_nad_of_another_namespace_leaves_the_pod_without_an_address(
     make_stage: MakeStage, stage: Stage, findings: Findings
 ) -> None:
@@ -185,6 +206,11 @@ def test_a_nad_of_another_namespace_leaves_the_pod_without_an_address(
     assert given(stage.again(pod)) == {}
 
 
+@causes(
+    LeakedClaim=(
+        "an interface that is removed from the VM: ipam-extensions keeps its claim, and OVN-Kubernetes the address"
+    )
+)
 def test_an_interface_that_is_removed_leaves_its_claim(stage: Stage, findings: Findings) -> None:
     stage.nad("blue", f"{stage.network}-blue")
     stage.nad("red", f"{stage.network}-red")

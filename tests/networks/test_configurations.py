@@ -14,6 +14,7 @@ from tests.cluster.exporter import Exporter
 from tests.cluster.resources import NADS, VMS
 from tests.manifests import Object
 from tests.networks.annotations import given
+from tests.networks.causes import causes
 from tests.networks.conftest import MakeStage
 from tests.networks.findings import Findings
 from tests.networks.stage import Stage
@@ -84,6 +85,17 @@ CASES = (
 )
 
 
+@causes(
+    BadJson="ipam-extensions' webhook rejects every launcher pod of the namespace",
+    SubnetsNotString="the same",
+    PersistentWithoutSubnets="OVN-Kubernetes does not bring the network up",
+    PersistentLocalnetWithoutSubnets="ipam-extensions makes claims, OVN-Kubernetes fills none",
+    PersistentLayer3="OVN-Kubernetes rejects the NAD by an Event",
+    NameMismatch="the same",
+    NotOvn="ipam-extensions makes claims, OVN-Kubernetes fills none",
+    OverlappingExcludes="OVN-Kubernetes does not bring the network up",
+    ExcludeOutsideSubnets="OVN-Kubernetes rejects the NAD by an Event",
+)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_nad_that_is_configured_wrongly(stage: Stage, findings: Findings, case: Case) -> None:
     stage.nad("red", f"{stage.network}-red")
@@ -97,6 +109,7 @@ def test_a_nad_that_is_configured_wrongly(stage: Stage, findings: Findings, case
     starts(stage, found)
 
 
+@causes(Conflist="ipam-extensions reads the flag at the top, OVN-Kubernetes in the first plugin")
 def test_a_plugin_list_needs_the_flag_in_both_places(stage: Stage, findings: Findings) -> None:
     """ipam-extensions reads the top, and OVN-Kubernetes the first plugin."""
     plugin = {**PLUGIN, "netAttachDefName": f"{stage.namespace}/blue"}
@@ -131,6 +144,7 @@ def listed(network: str, plugin: Mapping[str, Any], **top: Any) -> str:
     return json.dumps({"cniVersion": "1.0.0", "name": network, "plugins": [plugin], **top})
 
 
+@causes(ExcludesGateway="OVN-Kubernetes does not bring the network up")
 def test_an_exclude_over_the_gateway_of_a_primary_network(make_stage: MakeStage, eager: Exporter) -> None:
     stage = make_stage(**PRIMARY)
     excluded = {"role": "primary", "subnets": "10.70.0.0/24", "excludeSubnets": "10.70.0.0/29"}
@@ -140,6 +154,7 @@ def test_an_exclude_over_the_gateway_of_a_primary_network(make_stage: MakeStage,
     starts(stage, found)
 
 
+@causes(MultiplePrimary="OVN-Kubernetes refuses the second NAD, and does not start")
 def test_a_second_primary_network_of_a_namespace(make_stage: MakeStage, eager: Exporter) -> None:
     stage = make_stage(**PRIMARY)
     stage.nad("main", role="primary", subnets="10.70.0.0/24")
@@ -150,6 +165,12 @@ def test_a_second_primary_network_of_a_namespace(make_stage: MakeStage, eager: E
     starts(stage, found)
 
 
+@causes(
+    NetworkConfigConflict=(
+        "OVN-Kubernetes accepts one of the NADs; pods on the other hang, and its next start fails, whether it "
+        "accepted both once or not"
+    )
+)
 def test_nads_that_disagree_keep_the_control_plane_from_starting(
     make_stage: MakeStage, stage: Stage, findings: Findings
 ) -> None:
@@ -185,6 +206,12 @@ def test_nads_that_disagree_from_the_start_leave_pods_without_addresses(
     starts(other, found)
 
 
+@causes(
+    NetworkMismatch=(
+        "a VM that is moved to another NAD: ipam-extensions takes the old claim for its own, and OVN-Kubernetes fails "
+        "over its address"
+    )
+)
 def test_a_vm_that_is_moved_to_another_network_keeps_the_claim_of_the_old_one(stage: Stage, findings: Findings) -> None:
     """OVN-Kubernetes wants to give the old address in the new network, where it is of no subnet."""
     stage.nad(subnets="192.168.200.0/24")
@@ -203,6 +230,7 @@ def test_a_vm_that_is_moved_to_another_network_keeps_the_claim_of_the_old_one(st
     assert given(stage.again(pod)) == {}
 
 
+@causes(NetworkMissing="a NAD or UDN that is deleted while its VMs are stopped")
 def test_a_nad_that_is_deleted_leaves_claims_without_a_network(stage: Stage, findings: Findings) -> None:
     stage.nad()
     stage.run("db")

@@ -9,6 +9,7 @@ import pytest
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import NADS, NAMESPACES, UDNS
 from tests.networks.annotations import given
+from tests.networks.causes import causes
 from tests.networks.conftest import MakeStage
 from tests.networks.control_plane import OVN_FLAGS, PERSISTENT
 from tests.networks.findings import Findings
@@ -62,6 +63,7 @@ def test_a_network_that_is_made_again_with_other_subnets_fails_over_stopped_vms(
     assert given(stage.wait_given(late, 150))[f"{stage.namespace}/blue"][0].startswith("10.20.0.")
 
 
+@causes(NetworkNotInNamespace="a CUDN that no longer selects the namespace: OVN-Kubernetes removes the NAD")
 def test_a_namespace_that_a_network_no_longer_selects(stage: Stage, make_stage: MakeStage, findings: Findings) -> None:
     other = make_stage()
     cudn, label = f"c-{stage.namespace}", {"tenant": stage.namespace}
@@ -102,6 +104,7 @@ def test_a_primary_network_keeps_the_address_of_the_pod_network(make_stage: Make
     findings.wait_calm()
 
 
+@causes(StaticRequestConflict="OVN-Kubernetes refuses a requested address that the claim does not hold")
 def test_requested_addresses_are_ignored_unless_they_are_switched_on(make_stage: MakeStage, eager: Exporter) -> None:
     stage = make_stage(**PRIMARY)
     findings = Findings(eager, stage.namespace)
@@ -126,6 +129,12 @@ def test_requested_addresses_are_ignored_unless_they_are_switched_on(make_stage:
     findings.wait_none("StaticRequestConflict")
 
 
+@causes(
+    FlagOff=(
+        "OVN-Kubernetes without `--enable-persistent-ips` renders no NAD of a new UDN; with one that it had rendered "
+        "before it does not start, which is `ControlPlaneNotReady`"
+    )
+)
 def test_a_network_that_keeps_addresses_needs_the_flag(stage: Stage, findings: Findings) -> None:
     stage.plane.restart_ovn(*OVN_FLAGS)
     stage.udn("blue", ["192.168.200.0/24"], rendered=False)
@@ -151,6 +160,7 @@ def test_without_the_flag_networks_that_keep_addresses_keep_the_control_plane_fr
     assert findings.of("blue") == set()
 
 
+@causes(NetworkNotCreated="OVN-Kubernetes can't render a NAD whose name is taken")
 def test_a_network_whose_name_is_taken_is_not_made(stage: Stage, findings: Findings) -> None:
     stage.nad("blue")
     stage.udn("blue", ["192.168.200.0/24"], rendered=False)

@@ -8,6 +8,7 @@ from exporter.facts.vm_networks import claim_name
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import IPAM_CLAIMS, VMS
 from tests.networks.annotations import given, selections
+from tests.networks.causes import causes
 from tests.networks.findings import Findings
 from tests.networks.stage import FINALIZER, Stage
 from tests.waiting import wait_until
@@ -88,6 +89,7 @@ def test_a_vm_on_several_networks_has_a_claim_of_each_that_keeps_addresses(stage
     findings.wait_calm()
 
 
+@causes(IdleReservation="a VM that is stopped: OVN-Kubernetes gives its address to nobody, however full the network is")
 def test_claims_of_no_vm_that_is_at_hand_are_kept(stage: Stage, patient: Exporter, record_property: Any) -> None:
     """A stopped VM's addresses are given to nobody, however tight the network is."""
     stage.nad(subnets="192.168.200.0/29")

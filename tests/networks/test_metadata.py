@@ -6,11 +6,13 @@ import pytest
 
 from demo.fleet import objects, pods
 from tests.cluster.resources import IPAM_CLAIMS, VMS
+from tests.networks.causes import causes
 from tests.networks.findings import Findings
 from tests.networks.stage import Stage
 from tests.waiting import wait_until
 
 
+@causes(ForeignClaim="a person, or an import; neither of the two makes such a claim, and both leave it alone")
 def test_a_claim_of_nobody_that_a_vm_comes_upon_is_used_unprotected(stage: Stage, findings: Findings) -> None:
     """One that was made by hand is filled and used, and ipam-extensions makes none beside it."""
     stage.nad()
@@ -25,6 +27,10 @@ def test_a_claim_of_nobody_that_a_vm_comes_upon_is_used_unprotected(stage: Stage
     wait_until(lambda: 'found an existing IPAMClaim for \\"db.blue\\"' in stage.plane.ipam.said(), 30, "it logs that")
 
 
+@causes(
+    UnprotectedClaim="a person takes the finalizer off, or makes the claim before ipam-extensions does",
+    UnlabelledClaim="a person takes the label off; ipam-extensions then does not find the claim when the VM goes",
+)
 @pytest.mark.parametrize("missing", ["finalizers", "labels", "ownerReferences"])
 def test_what_a_person_takes_off_is_not_put_back(stage: Stage, findings: Findings, missing: str) -> None:
     reasons = {"finalizers": "UnprotectedClaim", "labels": "UnlabelledClaim", "ownerReferences": "OwnerlessClaim"}
@@ -48,6 +54,7 @@ def test_what_a_person_takes_off_is_not_put_back(stage: Stage, findings: Finding
         findings.wait("MissingClaim", "db", "critical")
 
 
+@causes(StuckTerminatingForeignFinalizer="somebody else's finalizer: ipam-extensions removes its own alone")
 def test_another_finalizer_holds_what_the_controllers_let_go(stage: Stage, findings: Findings) -> None:
     stage.nad()
     stage.run("db")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from tests.networks.annotations import given
+from tests.networks.causes import causes
 from tests.networks.findings import Findings
 from tests.networks.stage import Stage
 from tests.waiting import wait_until
 
 
+@causes(NameTooLong="the API server rejects the claim of ipam-extensions, whose webhook refers to it all the same")
 def test_names_that_are_too_long_get_no_claim(stage: Stage, findings: Findings) -> None:
     """The webhook refers to it all the same, so the pod waits for ever."""
     name = f"db-{'x' * 61}"
@@ -23,6 +25,7 @@ def test_names_that_are_too_long_get_no_claim(stage: Stage, findings: Findings) 
     assert given(stage.again(pod)) == {}
 
 
+@causes(NameCollision="ipam-extensions gives both claims one name: the VMs share an address")
 def test_two_vms_whose_claims_have_one_name_share_an_address(stage: Stage, findings: Findings) -> None:
     stage.nad()
     first = stage.run("a.b", {"c": "blue"})
@@ -35,6 +38,12 @@ def test_two_vms_whose_claims_have_one_name_share_an_address(stage: Stage, findi
     findings.wait("NameCollision", "a.b", "critical")
 
 
+@causes(
+    MissingClaim=(
+        "ipam-extensions makes no claim of a VM with an interface whose NAD is missing, and stops for a while at one "
+        "whose claim is another VM's"
+    )
+)
 def test_a_missing_nad_of_one_interface_leaves_all_without_claims(stage: Stage, findings: Findings) -> None:
     stage.nad()
     stage.vm("db", {"a": "blue", "b": "nowhere"})

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.networks.annotations import given
+from tests.networks.causes import causes
 from tests.networks.findings import Findings
 from tests.networks.stage import Stage
 from tests.waiting import wait_until
@@ -14,6 +15,12 @@ from tests.waiting import wait_until
 FAILS = "failed to start cluster manager"
 
 
+@causes(
+    IpOutsidePool=(
+        "other subnets in a NAD, or a UDN that is made again; OVN-Kubernetes fails over the claim, as over network "
+        "and broadcast addresses, two addresses in one subnet, and what is no address"
+    )
+)
 def test_an_address_outside_the_subnets_keeps_the_control_plane_from_starting(stage: Stage, findings: Findings) -> None:
     """The finding says so before anybody restarts it; without the claim it starts again."""
     stage.nad(subnets="192.168.200.0/24")

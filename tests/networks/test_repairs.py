@@ -13,6 +13,7 @@ from tests.cluster.repair_ground import ACCOUNT, Ground
 from tests.cluster.resources import IPAM_CLAIMS, NAMESPACES, VMS
 from tests.cluster.sidecar import Sidecar
 from tests.networks.annotations import given
+from tests.networks.causes import causes
 from tests.networks.control_plane import IPAM_ACCOUNT, ControlPlane
 from tests.networks.findings import Findings
 from tests.networks.stage import FINALIZER, Stage
@@ -127,6 +128,12 @@ def test_an_orphan_is_deleted_and_released_and_its_address_given_again(
         stage.takes("late", ips)
 
 
+@causes(
+    StuckTerminatingDeletedByHand=(
+        "a person deletes the claim; ipam-extensions' finalizer holds it. Released under the VM its address goes to "
+        "another pod"
+    )
+)
 def test_a_claim_that_a_pod_still_uses_is_not_released(ground: Ground, stage: Stage, findings: Findings) -> None:
     """By hand it can be: then OVN-Kubernetes gives the address of the running pod to another one."""
     stage.nad(subnets=SIX)

@@ -10,6 +10,7 @@ from tests.cluster.client import ApiError
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import IPAM_CLAIMS, PODS, VMIS, VMS
 from tests.networks.annotations import given
+from tests.networks.causes import causes
 from tests.networks.findings import Findings
 from tests.networks.stage import FINALIZER, Stage
 from tests.waiting import wait_until
@@ -21,6 +22,7 @@ def collected(stage: Stage, claim: str) -> bool:
     return "deletionTimestamp" in (stage.claim(claim) or {"metadata": {}})["metadata"]
 
 
+@causes(ControllerNotReady="ipam-extensions does not run: its webhook does not answer, so no launcher pod is created")
 def test_without_ipam_extensions_no_vm_starts(stage: Stage, findings: Findings) -> None:
     """Its webhook must answer; what its absence explains is not reported of the VMs."""
     stage.nad()
@@ -40,6 +42,7 @@ def test_without_ipam_extensions_no_vm_starts(stage: Stage, findings: Findings) 
     findings.wait_calm()
 
 
+@causes(WebhookMissing="nobody registered the webhook: pods start without references, and claims stay empty")
 def test_without_its_webhook_a_vm_starts_without_its_claim(stage: Stage, findings: Findings) -> None:
     """With the webhook an annotated pod gets the reference, and OVN-Kubernetes fills the claim from the pod."""
     stage.nad()
@@ -59,6 +62,10 @@ def test_without_its_webhook_a_vm_starts_without_its_claim(stage: Stage, finding
     findings.wait_calm()
 
 
+@causes(
+    IpDrift="a reference that was added after the pod had another address; or a person writes the status",
+    NotReferenced="a VM that started while the webhook was not registered",
+)
 def test_a_pod_without_a_reference_has_another_address_than_its_claim(stage: Stage, findings: Findings) -> None:
     """It ends with the pod; with the reference the VM gets the claim's at its next start."""
     stage.nad()
@@ -78,6 +85,7 @@ def test_a_pod_without_a_reference_has_another_address_than_its_claim(stage: Sta
     findings.wait_calm()
 
 
+@causes(WebhookUntrusted="nobody wrote the CA bundle: the API server creates no launcher pod")
 def test_a_webhook_that_is_not_trusted_keeps_pods_from_being_made(stage: Stage, findings: Findings) -> None:
     stage.nad()
     stage.vm("db")
@@ -91,6 +99,7 @@ def test_a_webhook_that_is_not_trusted_keeps_pods_from_being_made(stage: Stage, 
     findings.wait_none("WebhookUntrusted")
 
 
+@causes(ControllerMissing="ipam-extensions is not installed: a restart gives another address")
 def test_without_ipam_extensions_at_all_vms_lose_their_addresses(stage: Stage, findings: Findings) -> None:
     stage.nad()
     with stage.plane.without_ipam(installed=False):
@@ -101,6 +110,7 @@ def test_without_ipam_extensions_at_all_vms_lose_their_addresses(stage: Stage, f
     findings.wait_none("ControllerMissing")
 
 
+@causes(ControlPlaneNotReady="the cluster manager does not run, or fails over a claim or a NAD")
 def test_without_the_cluster_manager_no_address_is_given(stage: Stage, findings: Findings) -> None:
     stage.nad()
     stage.plane.ovn.stop()
@@ -131,6 +141,10 @@ def test_a_restart_of_the_cluster_manager_reserves_all_claims_again(stage: Stage
     assert given(stage.start("b"))[f"{stage.namespace}/blue"] == kept[1:]
 
 
+@causes(
+    StuckTerminatingBlocksOwnerDeletion="ipam-extensions missed the end of the VMI",
+    StuckTerminatingOwnerGone="ipam-extensions missed the end of the VM",
+)
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [("Background", "StuckTerminatingOwnerGone"), ("Foreground", "StuckTerminatingBlocksOwnerDeletion")],
@@ -153,6 +167,11 @@ def test_the_end_of_a_vm_that_ipam_extensions_missed_leaves_the_finalizer(
     assert (stage.client.find(VMS, stage.namespace, "db") is None) is (policy == "Background")
 
 
+@causes(
+    StuckTerminatingOwnerDeleting=(
+        "garbage collection deletes the claim of a VM in foreground deletion; ipam-extensions waits for the VMI"
+    )
+)
 def test_while_the_vmi_is_there_a_claim_in_deletion_waits(stage: Stage, findings: Findings) -> None:
     stage.nad()
     stage.run("db")
@@ -167,6 +186,11 @@ def test_while_the_vmi_is_there_a_claim_in_deletion_waits(stage: Stage, findings
     assert stage.claim("db.blue") is None
 
 
+@causes(
+    OwnerUidMismatch=(
+        "ipam-extensions missed that the VM was made again; OVN-Kubernetes gives the old claim's address to the new VM"
+    )
+)
 def test_a_vm_that_is_made_again_meanwhile_runs_on_the_claim_of_its_predecessor(
     stage: Stage, findings: Findings
 ) -> None:
@@ -237,6 +261,11 @@ def all_made(stage: Stage, vms: list[str], claims: list[str]) -> bool:
     return False
 
 
+@causes(
+    OwnerlessClaim=(
+        "a VM that is deleted as an orphan: garbage collection takes the owner off, ipam-extensions the finalizer"
+    )
+)
 def test_a_vm_that_is_deleted_as_an_orphan_leaves_a_claim_for_good(stage: Stage, findings: Findings) -> None:
     """Garbage collection takes the owner off, and ipam-extensions the finalizer, while the VMI runs on."""
     stage.nad()
@@ -255,6 +284,7 @@ def test_a_vm_that_is_deleted_as_an_orphan_leaves_a_claim_for_good(stage: Stage,
     assert stage.ips("db.blue") == ips
 
 
+@causes(OrphanClaim="garbage collection does not run; neither of the two deletes claims")
 def test_without_garbage_collection_a_claim_outlives_its_vm(
     stage: Stage, findings: Findings, patient: Exporter
 ) -> None:

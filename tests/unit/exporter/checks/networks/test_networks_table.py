@@ -1,29 +1,16 @@
-"""The table of what the networks' controllers cause has every reason, and names tests that are there."""
+"""The table of what the networks' controllers cause has every reason, and no other."""
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
-from exporter.checks import all_checks
-from tests.shared import REPO
-
-PAGE = REPO / "docs/networks.md"
-ROW = re.compile(r"^\| `(\w+)` \| (.+) \| (.+) \|$", re.MULTILINE)
-CHECKS = [check for check in all_checks() if check.id.startswith("ipam_")]
+from docs.generator.networks import _causes, _tables
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
-def test_every_reason_is_in_the_table_of_its_check(check: object) -> None:
-    _, _, section = PAGE.read_text("utf-8").partition(f"### {check.id}\n")  # type: ignore[attr-defined]
-    rows = ROW.findall(section.partition("\n## ")[0].partition("\n### ")[0])
-    assert [reason for reason, _, _ in rows] == list(check.reasons)  # type: ignore[attr-defined]
-
-
-def test_the_tests_that_it_names_are_there() -> None:
-    named = set(re.findall(r"`(test_\w+)`", PAGE.read_text("utf-8")))
-    files = (REPO / "tests/networks").glob("test_*.py")
-    there = {name for path in files for name in re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.MULTILINE)}
-    assert named
-    assert named <= there, named - there
+def test_every_reason_has_its_cause_and_nothing_else_has_one() -> None:
+    causes = dict(_causes())
+    assert list(_tables(causes))
+    with pytest.raises(LookupError, match=r"no test of tests/networks says what causes NotOvn: "):
+        list(_tables({reason: each for reason, each in causes.items() if reason != "NotOvn"}))
+    with pytest.raises(LookupError, match="says what causes Nothing, which no check finds"):
+        list(_tables(causes | {"Nothing": causes["NotOvn"]}))
