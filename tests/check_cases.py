@@ -41,11 +41,18 @@ def _loaded(check: str) -> bytes:
 def cases_of(check: Check) -> dict[str, dict[str, Any]]:
     """The cases of a check; the rows under `_always` are in each of them that does not give the same object."""
     loaded: dict[str, Any] = pickle.loads(_loaded(check.id))
+    loaded.pop("_unforbidden", None)
     always: list[dict[str, Any]] = loaded.pop("_always", [])
     for case in loaded.values():
         given = {_named(row) for row in case["given"]}
         case["given"] += [row for row in always if _named(row) not in given and row["name"] not in case.get("but", ())]
     return loaded
+
+
+def unforbidden(check: Check) -> dict[str, str]:
+    """Reasons that say that a VM can't do something without forbidding it, and why that is right, by the case file."""
+    why: dict[str, str] = pickle.loads(_loaded(check.id)).get("_unforbidden", {})
+    return why
 
 
 def _named(row: dict[str, Any]) -> tuple[str, str, str]:
