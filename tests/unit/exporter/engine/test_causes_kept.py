@@ -15,6 +15,7 @@ import pytest
 from exporter.checks import all_checks
 from exporter.engine.causes import HOUR, CauseStore, Count
 from exporter.engine.open_cause import SortedKeys
+from exporter.findings.causes import Cause
 from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
 from exporter.metrics.exposition import NAME, Causes, Exposition
@@ -32,6 +33,7 @@ from tests.rows import full
 
 CHECKS = tuple(all_checks())
 PLACES = ("a", "b", "c", "d")
+Pair = tuple[dict[str, Any], dict[str, Any]]
 
 
 @drawn
@@ -198,39 +200,51 @@ def test_a_cause_names_ten_of_its_namespaces_and_counts_all() -> None:
     assert row.first_namespaces == tuple(f"ns-{at:02}" for at in range(10))
 
 
-def cause_of(check: str, reason: str, name: str, **fields: Any) -> str:
-    return opened(BY_ID[check], reason, name, **fields).cause
-
-
-def test_one_act_is_one_cause_and_two_acts_are_two() -> None:
-    """One of each kind that is easily got wrong."""
-    there = {"namespace": "there"}
-    one: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
-        ("ipam_namespaces", "FlagOff", {}, there),
-        ("instancetype_vms", "ExpandPending", {}, there),
-        ("evictions", "RequestByWorkloadUpdate", {"node": "n1"}, {"node": "n2"}),
-        ("evictions", "UserPDB", {"evidence": {"pdb": "keep"}}, {"evidence": {"pdb": "keep"}}),
-        ("ipam_vms", "NameCollision", {"evidence": {"claim": "a.b.c"}}, {"evidence": {"claim": "a.b.c"}}),
-        ("eviction_stops", "StoppedForDrain", {"node": "n1"}, {"node": "n1"} | there),
-        ("eviction_stops", "StoppedAfterDrain", {"node": "n1"}, {"node": "n2"}),  # each is started by itself
-        ("evictions", "WillShutDown", {"node": "n1"}, {"node": "n2"}),
-    ]
-    two: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
-        ("evictions", "UserPDB", {"evidence": {"pdb": "keep"}}, {"evidence": {"pdb": "keep"}} | there),
-        ("ipam_claims", "NetworkNotInNamespace", {"network": "blue"}, {"network": "blue"} | there),
-        ("eviction_stops", "StoppedAfterDrain", {"node": "n1"}, {"node": "n1"} | there),
-        ("feature_nodes", "NoNodeSupports", _needs("Haswell"), _needs("Skylake")),
-        ("feature_nodes", "NoNodeSupports", {"feature": "placement"}, {"feature": "placement"} | there),
-        ("ipam_claims", "FamilyIncomplete", {"network": "blue"}, {"network": "blue"} | there),
-    ]
-    for check, reason, left, right in one:
-        assert cause_of(check, reason, "a", **left) == cause_of(check, reason, "b", **right), reason
-    for check, reason, left, right in two:
-        assert cause_of(check, reason, "a", **left) != cause_of(check, reason, "b", **right), reason
+THERE = {"namespace": "there"}
+BLUE, PDB, CLAIM = {"network": "blue"}, {"evidence": {"pdb": "keep"}}, {"evidence": {"claim": "a.b.c"}}
+PLACEMENT = {"feature": "placement"}
 
 
 def _needs(model: str) -> dict[str, Any]:
     return {"feature": "obsolete_cpu_models", "evidence": {"needs": [f"label {model}"]}}
+
+
+def _missing(kind: str) -> dict[str, Any]:
+    return {"evidence": {"object": "u1", "objectKind": f"VirtualMachine{kind}"}}
+
+
+# By what findings have one cause: what one act mends, of two objects, and what takes two.
+TOGETHER: dict[Cause, tuple[list[Pair], list[Pair]]] = {
+    Cause.NAMESPACE: ([({"node": "n1"}, {"node": "n2"})], [({"node": "n1"}, {"node": "n1"} | THERE)]),
+    Cause.SUBJECT: ([], [({}, {}), (PDB, PDB)]),
+    Cause.REFERENT: (
+        [(_missing("ClusterInstancetype"), _missing("ClusterInstancetype") | THERE)],
+        [(_missing("Instancetype"), _missing("Instancetype") | THERE)],
+    ),
+    Cause.PDB: ([(PDB, PDB)], [(PDB, PDB | THERE), (PDB, {"evidence": {"pdb": "other"}})]),
+    Cause.IPAM_CLAIM: ([(CLAIM, CLAIM)], [(CLAIM, CLAIM | THERE), (CLAIM, {"evidence": {"claim": "a.b"}})]),
+    Cause.NODE: ([({"node": "n1"}, {"node": "n1"} | THERE)], [({"node": "n1"}, {"node": "n2"})]),
+    Cause.NETWORK: ([(BLUE, BLUE | THERE)], [(BLUE, {"network": "red"})]),
+    Cause.NETWORK_THERE: ([(BLUE, BLUE)], [(BLUE, BLUE | THERE), (BLUE, {"network": "red"})]),
+    Cause.FEATURE: ([(PLACEMENT, PLACEMENT | THERE)], [(PLACEMENT, {"feature": "sev"})]),
+    Cause.NEEDS: (
+        [(_needs("Haswell"), _needs("Haswell") | THERE)],
+        [(_needs("Haswell"), _needs("Skylake")), (PLACEMENT, PLACEMENT | THERE)],
+    ),
+    Cause.GROUP: ([({"group": "7"}, {"group": "7"} | THERE)], [({"group": "7"}, {"group": "8"})]),
+    Cause.CLUSTER: ([({}, THERE)], []),
+}
+
+
+def test_one_act_is_one_cause_and_two_acts_are_two() -> None:
+    assert TOGETHER.keys() == set(Cause)
+    for check in BY_ID.values():
+        for reason, declared in check.reasons.items():
+            one, two = TOGETHER[declared.cause or check.cause]
+            for pairs, same in ((one, True), (two, False)):
+                for left, right in pairs:
+                    causes = opened(check, reason, "a", **left).cause, opened(check, reason, "b", **right).cause
+                    assert (causes[0] == causes[1]) is same, (reason, left, right)
 
 
 async def text_of(exposition: Exposition) -> list[str]:
