@@ -9,7 +9,7 @@ Fields stand in braces, by a name and nothing else; the next step that every fin
 capitals. A command is the name of one in `commands.yaml`, or, where no other reason has it, itself. With `as: CHECK` a
 section is as that of its name in the page of this check, but for what it says itself; `null`, or an empty list, takes
 something of that away, and `without` variants of its texts that this check never says. `remediation` is one, or a list,
-the one to look at first in front.
+the one to look at first in front. `met` says when a VM meets what a feature lacks, in `steward impact`.
 
 A file of alerts has a `note`, which says at the top of the rules what they are about, `quiet`, the metric families of
 which nothing new is reported while KubeVirt is upgraded, and `alerts` by their names, each with the fields of
@@ -258,6 +258,7 @@ _SECTION: _Fields = {
     "alert": _text,
     "pages": _flag,
     "not_paging": _text,
+    "met": _text,
     "remediation": lambda value: _list([value] if isinstance(value, str) else value),
     "cause": _one_of({each.name.lower(): each.name for each in Cause}),
     "does": _ACTS,

@@ -46,6 +46,7 @@ class _Section(msgspec.Struct):
     alert: str = ""
     pages: bool = False
     not_paging: str = ""
+    met: str = ""
     remediation: tuple[str, ...] = ()
     cause: str = ""
     does: tuple[str, ...] = ()
@@ -138,6 +139,7 @@ def _reason(section: _Section, pages: _Pages) -> Reason:
         alert=section.alert,
         pages=section.pages,
         not_paging=section.not_paging,
+        met=section.met,
         remediation=next(iter(section.remediation), ""),
         cause=Cause[section.cause] if section.cause else None,
         does=_acts(section.does),

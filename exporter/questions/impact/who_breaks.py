@@ -33,32 +33,7 @@ _SAVED = "SnapshotObjectMissing"  # though its VM has a copy, no other can be re
 _BREAKING = ("ObjectMissing", "PoolObjectMissing", _SAVED)
 _BACKED = ("ObjectGone",)
 
-_NOW, _EDIT, _START, _RESTART, _MIGRATION = (
-    "now",
-    "at the next edit",
-    "at its next start",
-    "at its next restart",
-    "at its next migration",
-)
-_OF_ANY = "at the next start or migration of a VM"
-# When a VM or VMI meets a feature that is not allowed, or that no node offers.
-_WHEN = {
-    "PendingBlocked": _NOW,
-    "PendingStartedBefore": _START,
-    "StartBlocked": _NOW,
-    "StoppedRequestsDisabled": _START,
-    "WillFailAtRestart": _RESTART,
-    "NotEditable": _EDIT,
-    "RunningStartedBefore": _RESTART,
-    "MigrationBlocked": _MIGRATION,
-    "NoNodeSupports": _RESTART,
-    "NoNodeForStart": _START,
-    "NoMigrationTarget": _MIGRATION,
-    "TemplateRequestsDisabled": "when it creates its next VMI",
-    "BreaksAtUpgrade": "once the upgrade that is under way is done",
-    # Of KubeVirt, and so of all VMs that it concerns.
-    **dict.fromkeys(("GateWithoutNodes", "NoKVM", "NoNodeForDefaultModel", "ImageVolumeUnsupported"), _OF_ANY),
-}
+_NOW, _EDIT, _START = "now", "at the next edit", "at its next start"
 _IGNORED = (Stage.LIVE, Stage.OBJECT)  # such a feature is left out, and the VM runs without it
 _OF_EDITS = (Stage.ADMISSION, Stage.EDIT)
 _HALTED = ("StoppedRequestsDisabled",)
@@ -67,11 +42,15 @@ _LATER = ("BreaksAtUpgrade",)  # not by the change: by what is under way beside 
 
 def outcome_of(difference: Difference) -> SubjectOutcome:
     finding, reason = difference.finding, difference.finding.reason
-    if finding.feature and reason in _WHEN:
+    if finding.feature and _met(difference):
         return SubjectOutcome.BREAKS if _breaks(difference) else _by_severity(difference)
     if difference.worse or (reason == _SAVED and difference.before is None):
         return SubjectOutcome.BREAKS if reason in _BREAKING else SubjectOutcome.WORSE
     return SubjectOutcome.SAFE if reason in _BACKED and difference.before is None else SubjectOutcome.OTHER
+
+
+def _met(difference: Difference) -> str:
+    return difference.check.reasons[difference.finding.reason].met
 
 
 def _by_severity(difference: Difference) -> SubjectOutcome:
@@ -98,19 +77,19 @@ def when(cluster: Cluster, difference: Difference) -> str:
     if difference.after is None:
         # What waits for it starts by itself once it is allowed.
         return "now: it starts by itself" if finding.feature and finding.reason == "StartBlocked" else ""
-    if finding.feature and finding.reason in _WHEN:
-        return _meets(cluster, finding)
+    if finding.feature and (met := _met(difference)):
+        return _meets(cluster, finding, met)
     return _gone(cluster, finding.subject) if outcome is SubjectOutcome.BREAKS else ""
 
 
-def _meets(cluster: Cluster, finding: Finding) -> str:
+def _meets(cluster: Cluster, finding: Finding, met: str) -> str:
     if _ignored(finding):
         return _NOW
     if finding.reason == "StoppedRequestsDisabled" and finding.evidence.get("stage") in _OF_EDITS:
         return _EDIT  # and its start is one
     if finding.reason == "NoNodeSupports" and _pending(cluster, finding.subject):
         return _NOW
-    return _WHEN[finding.reason]
+    return met
 
 
 def _pending(cluster: Cluster, subject: Ref) -> bool:

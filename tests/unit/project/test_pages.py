@@ -73,6 +73,7 @@ def test_a_page_with_all_that_there_may_be(tmp_path: Path) -> None:
     alert: VMOdd
     pages: true
     not_paging: It is small.
+    met: now
     remediation: [mend, heal]
     cause: network_there
     does: [stop_now]
@@ -110,6 +111,7 @@ def test_a_page_with_all_that_there_may_be(tmp_path: Path) -> None:
                     "alert": "VMOdd",
                     "pages": True,
                     "not_paging": "It is small.",
+                    "met": "now",
                     "remediation": ["mend", "heal"],
                     "cause": "NETWORK_THERE",
                     "does": ["STOP_NOW"],
