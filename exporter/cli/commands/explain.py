@@ -13,8 +13,9 @@ from ...facts.naming import kind_word
 from ...facts.rules import BY_ID
 from ...findings.check import PER_FLEET, Check, Reason
 from ...findings.severity import Severity
+from ...questions.urgency import Urgency, urgency_of
 from ...runbook import link
-from ..output.text.layout import grid, indented, paragraph
+from ..output.text.layout import grid, paragraph, to_run
 from ..output.text.screen import prose_width, width
 from ..output.text.terminal import complain, one_line, say
 
@@ -42,13 +43,13 @@ def of_reason(check: Check, name: str, reason: Reason, columns: int | None) -> s
         "Impact": reason.impact,
         "Severity": reason.severity_when or _severities(reason, " or "),
         "Metric": reason.family.name + by_reason,
-        "Alert": reason.alert,
+        "Alert": _alert(reason, urgency_of(reason, name)),
         "Runbook": link(reason.alert, name),
         "Next": reason.next,
         "Repair": reason.remediation or "",
     }
     title = f"{name} (check {check.id}): {reason.title}\n\n{_prose(reason.meaning, columns)}\n"
-    return f"{title}{_facts(facts, columns)}{indented(reason.commands, '  $ ')}"
+    return f"{title}{_facts(facts, columns)}{to_run(reason.commands, '  ')}"
 
 
 def of_finding(finding: FindingReport, columns: int | None) -> str:
@@ -59,7 +60,7 @@ def of_finding(finding: FindingReport, columns: int | None) -> str:
         "Means": reason.meaning,
         "Impact": reason.impact,
         "Since": finding.since,
-        "Alert": reason.alert,
+        "Alert": _alert(reason, urgency_of(reason, finding.reason, Severity(finding.severity))),
         "Runbook": link(reason.alert, finding.reason),
         "Cause": finding.cause,
         "Finding": finding.fingerprint,
@@ -69,7 +70,12 @@ def of_finding(finding: FindingReport, columns: int | None) -> str:
     }
     title = one_line(f"{finding.severity} {finding.reason}: {subject}")
     text = f"{title}\n\n{_prose(finding.message, columns)}\n{_facts(facts, columns)}"
-    return text + indented(finding.commands, "  $ ")
+    return text + to_run(finding.commands, "  ")
+
+
+def _alert(reason: Reason, urgency: Urgency | None) -> str:
+    """With how urgent it is; none where no alert covers the finding."""
+    return f"{reason.alert}. {urgency.said}" if urgency else ""
 
 
 def _facts(facts: dict[str, str], columns: int | None) -> str:

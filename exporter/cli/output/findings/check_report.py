@@ -12,10 +12,11 @@ from ....findings.severity import Severity
 from ....offline.source import command, named_lists
 from ....questions.causes import CauseReport, acknowledged_text
 from ....questions.findings import FindingReport, Report, plan_command
+from ....questions.urgency import pages, stakes
 from ....sidecar.repairs import ReportedRepair
 from ....store.kind import ApiKind
 from ....store.source import FILE, SyncState
-from ..text.layout import HERE, Aim, age, indented, paragraph, sentence
+from ..text.layout import HERE, Aim, age, indented, paragraph, sentence, to_run
 from ..text.screen import cut, rows_of
 from ..text.terminal import one_line
 
@@ -233,12 +234,16 @@ def _listed(found: Sequence[FindingReport], how: Presentation) -> Iterator[str]:
 
 
 def _advice(finding: FindingReport, how: Presentation) -> Iterator[str]:
-    """What to do, of the worst finding of a cause: a sentence, commands to copy, and what the sidecar can do."""
+    """What to do, of the worst finding of a cause: how urgent it is and what is lost, a sentence, commands to copy, and
+    what the sidecar can do.
+    """
     if not how.commands:
         return
+    for line in stakes(finding):
+        yield sentence(line, _UNDER, how.columns)
     if finding.next:
         yield sentence(finding.next, f"{_UNDER}next: ", how.columns)
-    yield indented(finding.commands, f"{_UNDER}$ ")
+    yield to_run(finding.commands, _UNDER)
     if finding.repairs:
         for each in finding.repairs:
             yield repair(each, _UNDER, how.columns)
@@ -264,6 +269,8 @@ def objects_of(cause: CauseReport) -> str:
 def _ending(report: Report, clusters: Sequence[str], how: Presentation) -> Iterator[str]:
     several = len(clusters) > 1
     yield f"{totals(report)}{of_causes(report)}.\n"
+    if paging := dict.fromkeys(each.reason for each in report.causes or () if not each.is_known and pages(each)):
+        yield sentence(f"Urgent, the alert pages: {', '.join(paging)}.", "", how.columns)
     for cluster in clusters:
         line = f"{f'{cluster}: ' if several else ''}{answered(report, cluster, how.checks, how.read.get(cluster, ''))}"
         yield f"{line}\n" if how.columns is None else paragraph(line, columns=how.columns)

@@ -22,9 +22,9 @@ from exporter.counts import all_states
 from exporter.findings.check import PER_FLEET, Check, Family
 from exporter.findings.severity import Severity
 from exporter.metrics.telemetry import METRICS, PREFIX
+from exporter.questions.urgency import paging
 from exporter.rules import all_areas
 from exporter.rules.hub import RECORDED as RECORDED_FOR_HUBS
-from exporter.rules.urgency import paging
 from reconcile.carry_out.board import ShownRepairs
 from reconcile.carry_out.metrics import Measures
 from reconcile.plan.remediations import all_remediations
