@@ -185,7 +185,7 @@ def _found(arguments: argparse.Namespace) -> FindingReport:
     """The one that is meant, of a cluster, a dump or a running exporter. Raises UsageError and DumpError."""
     import asyncio  # only where something is looked at
 
-    from ...questions.findings import Report, take, with_causes
+    from ...questions.findings import Report, take, with_causes, worst
     from ..asking import Place, from_anywhere
     from ..input.config import configured
     from ..input.filters import Selection, UsageError
@@ -213,4 +213,4 @@ def _found(arguments: argparse.Namespace) -> FindingReport:
         raise UsageError(
             f"no finding and no cause has ID {wanted}, or it is gone; `steward check -o wide` shows the ids"
         )
-    return max(found, key=lambda each: Severity(each.severity).rank)
+    return worst(found)

@@ -110,8 +110,17 @@ def next_step(group: SharedValue, member: Member, reason: str, proposal: KeeperC
         return _TEXTS.next(reason, "left", vm=left.key) if left is not None else ""
     if proposal.keeper is None:
         return _TEXTS.next(reason, "undecided", why=proposal.why)
-    step = "keep" if proposal.keeper is member else "stop" if member.vm is not None else "recreate"
-    return _TEXTS.next(reason, step, vm=member.key, keeper=proposal.keeper.key, why=proposal.why)
+    changed = to_be_changed(group, member, proposal)
+    step = "recreate" if changed.vm is None else "keep" if changed is not member else "stop"
+    return _TEXTS.next(reason, step, vm=changed.key, keeper=proposal.keeper.key, why=proposal.why)
+
+
+def to_be_changed(group: SharedValue, member: Member, proposal: KeeperChoice) -> Member:
+    """The member itself, unless it is proposed to keep the value: then one of the others, which runs if any does."""
+    if proposal.keeper is not member:
+        return member
+    stay = [each for each in group.others(member, NAMED) if each.key not in group.ending]
+    return next((each for each in stay if each.runs), next(iter(stay), member))
 
 
 def _left(group: SharedValue, member: Member) -> Member | None:

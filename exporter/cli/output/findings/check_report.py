@@ -11,7 +11,7 @@ from ....facts.naming import counted, kind_word, named, plural
 from ....findings.severity import Severity
 from ....offline.source import command, named_lists
 from ....questions.causes import CauseReport, acknowledged_text
-from ....questions.findings import FindingReport, Report, plan_command
+from ....questions.findings import FindingReport, Report, plan_command, worst
 from ....questions.urgency import pages, stakes
 from ....sidecar.repairs import ReportedRepair
 from ....store.kind import ApiKind
@@ -200,16 +200,16 @@ def _causes(report: Report, how: Presentation, *, several: bool) -> Iterator[str
         found = of.get((cause.cluster, cause.cause), [])
         if found:
             rows.append((*((cause.cluster,) if several else ()), *cause_row(cause, found, how.now)))
-            beneath.append((cause, found if len(found) > 1 else [], found[0]))
+            beneath.append((cause, found if len(found) > 1 else [], worst(found)))
     head = (*(("CLUSTER",) if several else ()), *HEAD)
     first, *lines = rows_of(head, rows, how.columns)
     yield f"{first}\n"
-    for line, (cause, listed, worst) in zip(lines, beneath, strict=True):
+    for line, (cause, listed, advising) in zip(lines, beneath, strict=True):
         yield f"{line}\n"
         if cause.acknowledged:
             yield f"{cut(_UNDER + one_line(acknowledged_text(cause.acknowledged)), how.columns)}\n"
         yield from _listed(listed, how)
-        yield from _advice(worst, how)
+        yield from _advice(advising, how)
 
 
 def cause_row(cause: CauseReport, found: Sequence[FindingReport], now: float) -> tuple[str, ...]:
