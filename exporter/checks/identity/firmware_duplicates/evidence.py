@@ -223,6 +223,9 @@ def _namesake(group: SharedValue, member: Member, view: View) -> str:
 # UUIDs that KubeVirt derived from a VM's name.
 
 
+_SHARED = {MemberRole.RUNS_TOGETHER: "Duplicate", MemberRole.MAY_COLLIDE: "LatentDuplicate"}  # which say what to do
+
+
 def legacy_derived(view: View, group: SharedValue) -> Iterator[Finding | None]:
     """Of each member that has the UUID now, where it derives from its own or another VM's name.
 
@@ -233,6 +236,7 @@ def legacy_derived(view: View, group: SharedValue) -> Iterator[Finding | None]:
         own = derived(view.partition, member.record.name)
         if (own or names) and not (own and _derives(member)) and not member.deleting and _has(view, member):
             of = member.record.name if own else min(names)
+            shared = _SHARED.get(group.standing(member))
             yield Finding(
                 reason="LegacyDerived",
                 severity=Severity.INFO,
@@ -241,7 +245,11 @@ def legacy_derived(view: View, group: SharedValue) -> Iterator[Finding | None]:
                 message=_TEXTS.message(
                     "LegacyDerived", "" if own else "other", kind=kind_word(member.ref.kind), name=of
                 ),
-                next="" if own else _TEXTS.next("LegacyDerived", "other", name=of),
+                next=_TEXTS.next("LegacyDerived", "shared", reason=shared)
+                if shared
+                else ""
+                if own
+                else _TEXTS.next("LegacyDerived", "other", name=of),
                 evidence=_facts(view, group, member, of),
             )
         yield None
