@@ -123,7 +123,7 @@ class Gates(Struct, frozen=True, gc=False):
         return f"feature gate {gate} is off" + (f': featureGates has the unknown name "{written}"' if written else "")
 
     def written(self, gate: str) -> str:
-        """The unknown name in `featureGates` in the place of a gate; empty where that is listed, or nothing is like it."""
+        """The unknown name in `featureGates` that is like a gate; empty where that is listed, or nothing is like it."""
         return _written(self, gate)[:_LONGEST]
 
     def nearest(self, gate: str) -> str:

@@ -268,9 +268,9 @@ def objects_of(cause: CauseReport) -> str:
 
 def _ending(report: Report, clusters: Sequence[str], how: Presentation) -> Iterator[str]:
     several = len(clusters) > 1
-    yield f"{totals(report)}{of_causes(report)}.\n"
     if paging := dict.fromkeys(each.reason for each in report.causes or () if not each.is_known and pages(each)):
         yield sentence(f"Urgent, the alert pages: {', '.join(paging)}.", "", how.columns)
+    yield f"{totals(report)}{of_causes(report)}.\n"
     for cluster in clusters:
         line = f"{f'{cluster}: ' if several else ''}{answered(report, cluster, how.checks, how.read.get(cluster, ''))}"
         yield f"{line}\n" if how.columns is None else paragraph(line, columns=how.columns)
