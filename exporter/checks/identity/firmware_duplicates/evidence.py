@@ -236,7 +236,8 @@ def legacy_derived(view: View, group: SharedValue) -> Iterator[Finding | None]:
         own = derived(view.partition, member.record.name)
         if (own or names) and not (own and _derives(member)) and not member.deleting and _has(view, member):
             of = member.record.name if own else min(names)
-            shared = _SHARED.get(group.standing(member))
+            standing = group.standing(member)
+            shared = _SHARED.get(standing, "") if standing is not None else ""
             yield Finding(
                 reason="LegacyDerived",
                 severity=Severity.INFO,
