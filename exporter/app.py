@@ -31,7 +31,7 @@ from .metrics.telemetry import Served, Telemetry, registry_of
 from .metrics.text import Profile, SeriesLimit
 from .offline.source import DumpSource, Progress
 from .questions import all_views
-from .rules.urgency import urgencies, why_not_paging
+from .rules.urgency import urgencies
 from .serve.access.access import Access
 from .serve.access.decisions import Times
 from .serve.access.login import Login
@@ -252,7 +252,6 @@ async def serve(
         title=title,
         versions=versions,
         listings=listings,
-        paging=why_not_paging(),
         urgencies=urgencies(),
         outside=steward.outside,
     )

@@ -19,7 +19,7 @@ from exporter.findings.severity import Severity
 from exporter.metrics import telemetry
 from exporter.metrics.exposition import Exposition
 from exporter.questions import all_views
-from exporter.rules.urgency import urgencies, why_not_paging
+from exporter.rules.urgency import urgencies
 from exporter.serve.access.login import Login
 from exporter.serve.application import Guard, build, serving
 from exporter.serve.page.outside import Outside
@@ -160,7 +160,6 @@ async def served(
         title="test",
         versions=versions,
         listings=made.listings,
-        paging=why_not_paging(),
         urgencies=urgencies(),
         outside=outside,
     )

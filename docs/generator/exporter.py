@@ -24,10 +24,10 @@ from exporter.metrics.exposition import LABELS
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.questions import all_views
 from exporter.questions.features.report import manual
+from exporter.questions.urgency import paging
 from exporter.rules import Values, mixin, rule_files
 from exporter.rules.formats import files
 from exporter.rules.manual import alerting
-from exporter.rules.urgency import paging
 from exporter.store.kind import ApiKind
 from exporter.store.reader import Reader, watched
 

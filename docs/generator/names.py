@@ -9,7 +9,8 @@ from exporter.counts import all_states
 from exporter.findings.check import PER_FLEET
 from exporter.metrics import exposition
 from exporter.metrics.telemetry import METRICS, PREFIX
-from exporter.rules.urgency import paging, urgencies
+from exporter.questions.urgency import paging
+from exporter.rules.urgency import urgencies
 from exporter.runbook import anchor
 
 from .files import NOTE

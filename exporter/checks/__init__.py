@@ -8,15 +8,25 @@ from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
 
-from ..findings.check import Check
+from ..findings.check import Check, Reason
 
-__all__ = ["all_checks", "areas"]
+__all__ = ["all_checks", "areas", "reason_of"]
 
 
 @cache
 def all_checks() -> tuple[Check, ...]:
     """Every check, in the order of their ids."""
     return tuple(sorted((check for area in _found().values() for check in area), key=lambda check: check.id))
+
+
+def reason_of(check: str, name: str) -> Reason | None:
+    """None for one that there is not: a running exporter of another version may report it."""
+    return _reasons().get((check, name))
+
+
+@cache
+def _reasons() -> Mapping[tuple[str, str], Reason]:
+    return {(check.id, name): reason for check in all_checks() for name, reason in check.reasons.items()}
 
 
 @cache

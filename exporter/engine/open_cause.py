@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from ..facts.record import Ref
 from ..findings.causes import Reference
-from ..findings.finding import Finding
+from ..findings.finding import Finding, to_change
 from ..findings.severity import Severity
 
 # Keys in their order, of which the first are asked for at any time.
@@ -74,7 +74,9 @@ class SortedKeys(Generic[K]):
             del self._blocks[at], self._lasts[at]
 
 
-_WORST_FIRST = tuple(sorted(Severity, key=lambda each: -each.rank))
+_WORST_FIRST = tuple(
+    (severity, changes) for severity in sorted(Severity, key=lambda each: -each.rank) for changes in (True, False)
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -86,7 +88,7 @@ class _Members:
     namespaces: dict[str, int] = field(default_factory=dict)  # findings
     subjects: dict[Ref, int] = field(default_factory=dict)
     vms: dict[tuple[str, str], int] = field(default_factory=dict)
-    ages: dict[Severity, SortedKeys[tuple[float, str]]] = field(default_factory=dict)  # of those that there are
+    ages: dict[tuple[Severity, bool], SortedKeys[tuple[float, str]]] = field(default_factory=dict)  # as `_rank` has it
     names: SortedKeys[tuple[str, str, str, str]] = field(default_factory=SortedKeys)
     places: SortedKeys[str] = field(default_factory=SortedKeys)
 
@@ -94,9 +96,9 @@ class _Members:
         """One whose fingerprint there is not."""
         subject = finding.subject
         self.findings[finding.fingerprint] = finding
-        if finding.severity not in self.ages:
-            self.ages[finding.severity] = SortedKeys()
-        self.ages[finding.severity].add(_age(finding))
+        if (rank := _rank(finding)) not in self.ages:
+            self.ages[rank] = SortedKeys()
+        self.ages[rank].add(_age(finding))
         if _more(self.subjects, subject):
             _more(self.kinds, subject.kind)
             self.names.add(_name(subject))
@@ -109,10 +111,10 @@ class _Members:
         """One that is there."""
         subject = finding.subject
         del self.findings[finding.fingerprint]
-        ages = self.ages[finding.severity]
+        ages = self.ages[rank := _rank(finding)]
         ages.remove(_age(finding))
         if not ages:
-            del self.ages[finding.severity]
+            del self.ages[rank]
         if _less(self.subjects, subject):
             _less(self.kinds, subject.kind)
             self.names.remove(_name(subject))
@@ -144,14 +146,18 @@ class OpenCause:
     def severity(self) -> Severity:
         """The worst of its findings; info where there is none."""
         if self._many:
-            return next(each for each in _WORST_FIRST if each in self._many.ages)
+            return next(rank[0] for rank in _WORST_FIRST if rank in self._many.ages)
         return self._one.severity if self._one else Severity.INFO
 
     @property
     def severities(self) -> dict[str, int]:
         """How many findings of each severity, the worst first."""
         if self._many:
-            return {each.value: len(self._many.ages[each]) for each in _WORST_FIRST if each in self._many.ages}
+            counts: dict[str, int] = {}
+            for rank in _WORST_FIRST:
+                if rank in self._many.ages:
+                    counts[rank[0].value] = counts.get(rank[0].value, 0) + len(self._many.ages[rank])
+            return counts
         return {self._one.severity.value: 1} if self._one else {}
 
     @property
@@ -179,9 +185,10 @@ class OpenCause:
 
     @property
     def worst(self) -> Finding | None:
-        """Of the worst severity the oldest."""
+        """Of the worst severity the oldest, and of several with one value one that is to be changed."""
         if self._many:
-            return self._many.findings[self._many.ages[self.severity].first(1)[0][1]]
+            first = next(self._many.ages[each] for each in _WORST_FIRST if each in self._many.ages)
+            return self._many.findings[first.first(1)[0][1]]
         return self._one
 
     @property
@@ -239,7 +246,11 @@ class OpenCause:
 
 def _counted(finding: Finding) -> tuple[object, ...]:
     """All of a finding by which it is counted."""
-    return finding.severity, finding.since, finding.subject, finding.vm
+    return _rank(finding), finding.since, finding.subject, finding.vm
+
+
+def _rank(finding: Finding) -> tuple[Severity, bool]:
+    return finding.severity, to_change(finding)
 
 
 def _age(finding: Finding) -> tuple[float, str]:

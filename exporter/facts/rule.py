@@ -252,7 +252,7 @@ class Rule:
             return ""
         off = self.gate and not (configuration.gates if self.plain else configuration).on(self.gate)
         if off:
-            return "" if self.inverted else f"feature gate {self.gate} is off"
+            return "" if self.inverted else configuration.gates.off(self.gate)
         return self.refused(ground, parameter)
 
     def counts_in(self, configuration: Effective) -> bool:

@@ -54,6 +54,7 @@ def values_of(finding: Finding) -> dict[str, str]:
 # out. What forbids and what is forbidden is declared by the reasons (`Reason.does`, `Reason.forbids`); no text is read.
 
 _EVERYWHERE = ("", "")
+_TURNS = 50  # findings of a VM
 
 
 class Advice(msgspec.Struct, frozen=True):
@@ -115,11 +116,38 @@ def restrained(own: Advice, others: Iterable[Finding]) -> Advice:
         acts = [act for act in own.does if act in other.forbids.acts and (act.of_vm or other.subject == own.subject)]
         if acts:
             forbidden.update(acts)
-            what = " or ".join(act.value for act in acts)
-            firsts.setdefault(other.reason, f"Before you {what}, see {other.reason}: {other.forbids.why}.")
+            firsts.setdefault(other.reason, _first(other, acts, other.forbids.why))
     if not firsts:
         return own
     kept = tuple(each for each in own.commands if forbidden.isdisjoint(acts_of(each)))
     return msgspec.structs.replace(
         own, next=" ".join((*(firsts[each] for each in sorted(firsts)), own.next)), commands=kept
+    )
+
+
+def _first(other: Finding, acts: Iterable[Act], why: str) -> str:
+    """Where the other one asks for the same in the end, it says when."""
+    what = " or ".join(act.value for act in acts)
+    if not set(acts).isdisjoint(other.does or ()):
+        return f"First follow {other.reason}, which says when to {what}: {why}."
+    return f"Before you {what}, see {other.reason}: {why}."
+
+
+def in_turn(findings: Iterable[Finding]) -> list[Finding]:
+    """Those of one VM in the order in which they are to be followed: what forbids an act of another comes before it.
+    Of very many only the first are put in order.
+    """
+    every, turn = list(findings), []
+    left = every[:_TURNS]
+    while left:
+        forbidding = [each for each in left if each.forbids is not None and each.forbids.acts]
+        free = (each for each in left if not any(_waits(each, other) for other in forbidding if other is not each))
+        turn.append(next(free, left[0]))
+        left.remove(turn[-1])
+    return turn + every[_TURNS:]
+
+
+def _waits(one: Finding, other: Finding) -> bool:
+    return other.reason != one.reason and not set(one.does or ()).isdisjoint(
+        other.forbids.acts if other.forbids else ()
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -15,7 +15,7 @@ from ..facts.record import Ref
 from ..facts.times import Since
 from .severity import Severity
 
-__all__ = ["Finding", "Since", "Unknown", "fingerprint"]
+__all__ = ["Finding", "Since", "Unknown", "fingerprint", "to_change"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -93,6 +93,22 @@ def _few(evidence: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+class _Shared(Protocol):
+    """A finding, also as it is reported."""
+
+    @property
+    def subject(self) -> Ref: ...
+    @property
+    def evidence(self) -> Mapping[str, Any]: ...
+
+
+def to_change(finding: _Shared) -> bool:
+    """Whether it is about the one of several objects with one value that gets another: `keeper` of the evidence, a
+    namespace and a name, is the one that keeps the value. What is said of all of them is the advice of this one.
+    """
+    return finding.evidence.get("keeper", "") not in ("", finding.subject.path)
 
 
 class Unknown(msgspec.Struct, frozen=True, order=True):

@@ -28,6 +28,7 @@ _READS = frozenset(
 )
 _ENDS = frozenset(("|", "||", "&&", ";", "&"))  # of a simple command
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_CLUSTER = re.compile(r"\b(kubectl|virtctl)(?: --(?:kubeconfig|context) (?:'[^']*'|\S)+)+")
 _NOW = "$(date +%s)"
 _DRY = re.compile(r"--dry-run(=server|=client)?(?![\w=-])")
 _WRITE = re.compile(
@@ -67,10 +68,19 @@ def commands(texts: Iterable[str]) -> list[Command]:
     return [command(each) for each in texts]
 
 
+def in_parts(texts: Iterable[str]) -> dict[str, list[Command]]:
+    """By the heads that they are shown under: those that only look come first. None is empty."""
+    found = commands(texts)
+    parts = {"Look": [each for each in found if not each.changes], "Change": [each for each in found if each.changes]}
+    return {head: some for head, some in parts.items() if some}
+
+
 def command(text: str) -> Command:
-    if _looks(text):
+    """`text` may name the cluster of each client that it calls."""
+    plain = _CLUSTER.sub(r"\1", text)
+    if _looks(plain):
         return Command(text, changes=False)
-    acts = tuple(dict.fromkeys(acts_of(text)))
+    acts = tuple(dict.fromkeys(acts_of(plain)))
     return Command(
         text,
         changes=True,

@@ -13,7 +13,7 @@ from ..engine.engine import Engine
 from ..facts.record import Record, Ref
 from ..findings.advice import advised
 from ..findings.check import Check
-from ..findings.finding import Finding, Unknown, fingerprint
+from ..findings.finding import Finding, Unknown, fingerprint, to_change
 from ..findings.severity import Severity
 from ..sidecar.repairs import ReportedRepair
 from ..store.cluster import Cluster
@@ -231,6 +231,11 @@ def order(finding: Finding | FindingReport) -> tuple[int, str, str, str, str]:
     subject = finding.subject
     rank = Severity(finding.severity).rank
     return -rank, subject.namespace, subject.name, finding.reason, finding.fingerprint
+
+
+def worst(findings: Iterable[FindingReport]) -> FindingReport:
+    """Whose advice is that of all, which have one cause; the first of those that are alike."""
+    return max(findings, key=lambda each: (Severity(each.severity).rank, to_change(each)))
 
 
 def _by_name(record: Record) -> tuple[str, str]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
-from ..checks import all_checks
-from ..findings.check import PER_FLEET
-from ..findings.severity import Severity
 from ..questions.urgency import Urgency
-from .areas import all_areas, rule_files
+from .areas import rule_files
 from .model import Alerting
 from .routing import Route, routes
 from .values import Values
@@ -38,40 +34,3 @@ def _receivers(rule: Alerting, route: Route) -> tuple[str, ...]:
     if rule.severity == "critical":
         return ("pager", *tenants)
     return tenants if tenants and rule.area != "evictions" else (route.receiver, *tenants)
-
-
-# Which findings page where they are critical, and why the others do not.
-
-
-@dataclass(frozen=True)
-class Paging:
-    """`why_not` is one line, empty where it pages."""
-
-    check: str
-    reason: str
-    why_not: str = ""
-
-    @property
-    def pages(self) -> bool:
-        return not self.why_not
-
-
-def paging() -> Iterator[Paging]:
-    """One for each reason that has critical findings. Raises LookupError where nothing says why one does not."""
-    alerts = {alert.name: alert for area in all_areas() for alert in area.findings}
-    for check in all_checks():
-        for name, reason in check.reasons.items():
-            if check.scope is PER_FLEET or Severity.CRITICAL not in reason.severities or not reason.alert:
-                continue
-            alert = alerts.get(reason.alert)
-            if alert is None or reason.pages:
-                yield Paging(check.id, name)
-            elif why := reason.not_paging or alert.not_paging:
-                yield Paging(check.id, name, why)
-            else:
-                raise LookupError(f"{check.id}/{name} does not page, and neither it nor {alert.name} says why")
-
-
-def why_not_paging() -> dict[str, str]:
-    """Why critical findings of a reason, CHECK/REASON, do not page; empty where they do."""
-    return {f"{each.check}/{each.reason}": each.why_not for each in paging()}

@@ -86,13 +86,10 @@ def routes(
     title: str,
     versions: Versions,
     listings: Listings,
-    paging: Mapping[str, str],
     urgencies: Mapping[str, Urgency],
     outside: Outside | None = None,
 ) -> Routes:
-    """All of them only look. `paging` says of a reason, CHECK/REASON, that has critical findings why they do not page;
-    empty where they do. `urgencies` are those of the alerts, by their names.
-    """
+    """All of them only look. `urgencies` are those of the alerts, by their names."""
     prepare()
     instance = secrets.token_hex(4)
     asked = questions(engine, aggregates, failures, versions, instance)
@@ -111,7 +108,7 @@ def routes(
         "/findings": FindingsPage(engine, frame).handle,
         "/findings.csv": exports.csv,
         "/findings.json": exports.json,
-        "/findings/{fingerprint}": FindingPage(engine, frame, migrations, paging, runbooks).handle,
+        "/findings/{fingerprint}": FindingPage(engine, frame, migrations, runbooks).handle,
         "/vms/{namespace}/{name}": VMPage(frame, asked["vms/{namespace}/{name}"]).handle,
         "/nodes/": NodesPage(engine, frame, under_way).handle,
         "/nodes/{name}": NodePage(frame, drain).handle,

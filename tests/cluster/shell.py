@@ -41,7 +41,7 @@ class Shell:
     """Runs blocks as the admin, in a folder of its own; `variables` are those that the blocks have set by now."""
 
     def __init__(self, kubectl: Path, server: ApiServer, steward: Sequence[str], folder: Path) -> None:
-        """`steward` is the command that runs for `steward` in the exporter's pod."""
+        """`steward` is the command that runs for `steward`, in the exporter's pod too."""
         self.folder = folder
         self._state, self._values = folder / ".state", folder / ".values"
         tools = folder / ".bin"
@@ -49,6 +49,9 @@ class Shell:
         wrapper = tools / "kubectl"
         wrapper.write_text(_KUBECTL.format(steward=shlex.join(steward), kubectl=kubectl), encoding="utf-8")
         wrapper.chmod(0o755)
+        own = tools / "steward"  # of a person, who has no shell in the pod
+        own.write_text(f'#!/bin/bash\nexec {shlex.join(steward)} "$@"\n', encoding="utf-8")
+        own.chmod(0o755)
         known = {"KUBECONFIG": str(server.kubeconfig("admin")), "PYTHONPATH": str(REPO)}
         self._env = {**os.environ, **known, "PATH": f"{tools}:{os.environ['PATH']}"}
 

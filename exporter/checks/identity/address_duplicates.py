@@ -29,6 +29,7 @@ from ...facts.firmware import group_id
 from ...facts.naming import kind_word
 from ...facts.record import Record
 from ...facts.vm_networks import parted
+from ...findings.advice import filled
 from ...findings.causes import Cause
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
@@ -87,14 +88,32 @@ def _finding(view: View, found: Collisions, member: Member) -> Finding:
             network=found.where(member),
             **copy,
         ),
-        next=_TEXTS.next("DuplicateGuestIP", "moved", vm=moved[0].key) if moved else "",
+        next=_next(found, member, others, moved),
         does=(Act.RESTART,) if moved else None,
+        commands=_commands(view, found, member, others, moved),
         evidence={
             "ipAddress": view.partition.rpartition(" ")[2],
             **found.facts(member, others),
             "hints": [*map(_moved, moved), *_hints(found, member, others)],
         },
     )
+
+
+def _next(found: Collisions, member: Member, others: list[Member], moved: list[Member]) -> str:
+    copy = copy_among(found.copies, member, others)
+    if moved:
+        return _TEXTS.next("DuplicateGuestIP", "moved", vm=moved[0].key)
+    return _TEXTS.next("DuplicateGuestIP", "copy", copy=copy.key) if copy is not None else ""
+
+
+def _commands(
+    view: View, found: Collisions, member: Member, others: list[Member], moved: list[Member]
+) -> tuple[str, ...]:
+    """Those about the one that gets another address."""
+    changed = moved[0] if moved else copy_among(found.copies, member, others) or member
+    values = {"NAMESPACE": changed.ref.namespace, "NAME": changed.ref.name}
+    values["IPADDRESS"] = view.partition.rpartition(" ")[2]
+    return tuple(filled(each, values) for each in _REASONS["DuplicateGuestIP"].commands)
 
 
 def _leased(view: View, member: Member) -> bool:
@@ -130,6 +149,8 @@ def _macs(member: Member) -> set[str]:
     return {mac for _, mac in map(parted, member.vmi.macs)} if member.vmi is not None else set()
 
 
+_REASONS = reasons_of("address_duplicates")
+
 CHECK = Check(
     id="address_duplicates",
     title="Guests with one IP address on one network",
@@ -144,7 +165,7 @@ CHECK = Check(
     scope=Scope("one IP address on one network", IP_ON_LINK),
     looks_up=(VM,),
     cause=Cause.GROUP,
-    reasons=reasons_of("address_duplicates"),
+    reasons=_REASONS,
     find=find,
     fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
     requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),

@@ -28,8 +28,8 @@ from ...store.kinds import (
     virtual_machine_instance,
     virtual_machine_instance_migration,
 )
-from ._collisions import Originals, copies_in, of_copy, of_one_vm
-from .firmware_duplicates.members import Member, MemberRole, SharedValue, group_of, of_vmi
+from ._collisions import Originals, copies_in, copy_among, of_copy, of_one_vm
+from .firmware_duplicates.members import Member, MemberRole, SharedValue, commands_about, group_of
 
 _TEXTS = Texts("firmware_serials")
 _SEVERITY = {MemberRole.RUNS_TOGETHER: Severity.WARNING, MemberRole.MAY_COLLIDE: Severity.INFO}
@@ -58,6 +58,7 @@ def _finding(
 ) -> Finding:
     others, count = group.others(member, NAMED), group.count(member)
     runs, copy = standing is MemberRole.RUNS_TOGETHER, of_copy(copies, member, others)
+    changed = copy_among(copies, member, others)
     return Finding(
         reason="SerialDuplicate",
         severity=_SEVERITY[standing],
@@ -71,7 +72,11 @@ def _finding(
             others=named([each.key for each in others], count, most=1),
             **copy,
         ),
-        commands=of_vmi(member.ref),
+        next=_TEXTS.next("SerialDuplicate", "copy", copy=changed.key) if changed is not None else "",
+        does=None if changed in (None, member) else (),
+        commands=commands_about(
+            (changed or member).ref, _REASONS["SerialDuplicate"], changes=changed is member and member.runs
+        ),
         evidence={
             "serial": member.vmi.serial if member.vmi else member.vm.serial if member.vm else "",
             "running": member.runs,
@@ -82,6 +87,8 @@ def _finding(
         | ({"keeper": keeper} if keeper else {}),
     )
 
+
+_REASONS = reasons_of("firmware_serials")
 
 CHECK = Check(
     id="firmware_serials",
@@ -96,7 +103,7 @@ CHECK = Check(
     scope=Scope("one serial", SERIAL),
     looks_up=(VM,),
     cause=Cause.GROUP,
-    reasons=reasons_of("firmware_serials"),
+    reasons=_REASONS,
     find=find,
     fields_read=(virtual_machine.KIND, virtual_machine_instance.KIND),
     requires=(virtual_machine.KIND, virtual_machine_instance.KIND),

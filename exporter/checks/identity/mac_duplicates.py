@@ -28,6 +28,7 @@ from ...facts.firmware import group_id
 from ...facts.naming import kind_word
 from ...facts.record import Record
 from ...facts.vm_networks import parted
+from ...findings.advice import filled
 from ...findings.causes import Cause
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding, Since
@@ -41,7 +42,7 @@ from ...store.kinds.virtual_machine_clone import VirtualMachineClone
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ._collisions import Collisions, copies_in, copy_among, of_copy, of_one_vm, vm_of
-from .firmware_duplicates.members import Member, MemberRole, group_of
+from .firmware_duplicates.members import Member, MemberRole, commands_about, group_of
 
 _TEXTS = Texts("mac_duplicates")
 
@@ -109,8 +110,14 @@ def _finding(view: View, found: Collisions, member: Member, *, together: bool) -
         ),
         next=_TEXTS.next(reason, step, vm=member.key, **copy) if step else "",
         does=_DOES.get(step),
+        commands=_commands(reason, member, mac, changes=step == "copy" and together),
         evidence={"macAddress": mac, "nads": sorted(_nads(member, mac)), **found.facts(member, others)},
     )
+
+
+def _commands(reason: str, member: Member, mac: str, *, changes: bool) -> tuple[str, ...]:
+    texts = commands_about(member.ref, _REASONS[reason], changes=changes) if member.vm is not None else ()
+    return tuple(filled(each, {"MACADDRESS": mac}) for each in texts)
 
 
 def _nads(member: Member, mac: str) -> set[str]:
@@ -139,6 +146,8 @@ def _drawn(view: View, member: Member, mac: str) -> bool:
     return vm is not None and _nads(member, mac).isdisjoint(nad for nad, _ in map(parted, vm.macs))
 
 
+_REASONS = reasons_of("mac_duplicates")
+
 CHECK = Check(
     id="mac_duplicates",
     title="VMs with one MAC address on one network",
@@ -153,7 +162,7 @@ CHECK = Check(
     scope=Scope("one MAC address on one network", MAC_ON_LINK),
     looks_up=(VM, PRIMARY),
     cause=Cause.GROUP,
-    reasons=reasons_of("mac_duplicates"),
+    reasons=_REASONS,
     find=find,
     fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),
     requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND, NetworkAttachmentDefinition.KIND),

@@ -27,7 +27,7 @@ from ...questions.drain.report import Probed
 from ..asking import Asking, asked_with
 from ..input.filters import UsageError
 from ..input.probes import refuse_probe_of_dump, with_probes
-from ..output.text.layout import grid, paragraph, step, table
+from ..output.text.layout import grid, paragraph, step, table, to_run
 from ..output.text.screen import rows_of
 from ..output.text.terminal import one_line
 
@@ -109,7 +109,7 @@ def _staying(vm: VMReport) -> Iterator[tuple[str, ...]]:
         yield ("", "", "", _probed(vm.probe))
     if vm.next:
         yield ("", "", "", f"=> {vm.next}")
-    for line in "\n".join(vm.commands).splitlines():
+    for line in to_run(vm.commands, "", "").splitlines():
         yield ("", "", "", f"   {line}")
     if vm.room and vm.room not in vm.why:
         yield ("", "", "", f"no node could take it now: {vm.room}")

@@ -13,8 +13,9 @@ from ...facts.naming import kind_word
 from ...facts.rules import BY_ID
 from ...findings.check import PER_FLEET, Check, Reason
 from ...findings.severity import Severity
+from ...questions.urgency import Urgency, urgency_of
 from ...runbook import link
-from ..output.text.layout import grid, indented, paragraph
+from ..output.text.layout import grid, paragraph, to_run
 from ..output.text.screen import prose_width, width
 from ..output.text.terminal import complain, one_line, say
 
@@ -42,13 +43,13 @@ def of_reason(check: Check, name: str, reason: Reason, columns: int | None) -> s
         "Impact": reason.impact,
         "Severity": reason.severity_when or _severities(reason, " or "),
         "Metric": reason.family.name + by_reason,
-        "Alert": reason.alert,
+        "Alert": _alert(reason, urgency_of(reason, name)),
         "Runbook": link(reason.alert, name),
         "Next": reason.next,
         "Repair": reason.remediation or "",
     }
     title = f"{name} (check {check.id}): {reason.title}\n\n{_prose(reason.meaning, columns)}\n"
-    return f"{title}{_facts(facts, columns)}{indented(reason.commands, '  $ ')}"
+    return f"{title}{_facts(facts, columns)}{to_run(reason.commands, '  ')}"
 
 
 def of_finding(finding: FindingReport, columns: int | None) -> str:
@@ -59,7 +60,7 @@ def of_finding(finding: FindingReport, columns: int | None) -> str:
         "Means": reason.meaning,
         "Impact": reason.impact,
         "Since": finding.since,
-        "Alert": reason.alert,
+        "Alert": _alert(reason, urgency_of(reason, finding.reason, Severity(finding.severity))),
         "Runbook": link(reason.alert, finding.reason),
         "Cause": finding.cause,
         "Finding": finding.fingerprint,
@@ -69,7 +70,12 @@ def of_finding(finding: FindingReport, columns: int | None) -> str:
     }
     title = one_line(f"{finding.severity} {finding.reason}: {subject}")
     text = f"{title}\n\n{_prose(finding.message, columns)}\n{_facts(facts, columns)}"
-    return text + indented(finding.commands, "  $ ")
+    return text + to_run(finding.commands, "  ")
+
+
+def _alert(reason: Reason, urgency: Urgency | None) -> str:
+    """With how urgent it is; none where no alert covers the finding."""
+    return f"{reason.alert}. {urgency.said}" if urgency else ""
 
 
 def _facts(facts: dict[str, str], columns: int | None) -> str:
@@ -179,7 +185,7 @@ def _found(arguments: argparse.Namespace) -> FindingReport:
     """The one that is meant, of a cluster, a dump or a running exporter. Raises UsageError and DumpError."""
     import asyncio  # only where something is looked at
 
-    from ...questions.findings import Report, take, with_causes
+    from ...questions.findings import Report, take, with_causes, worst
     from ..asking import Place, from_anywhere
     from ..input.config import configured
     from ..input.filters import Selection, UsageError
@@ -207,4 +213,4 @@ def _found(arguments: argparse.Namespace) -> FindingReport:
         raise UsageError(
             f"no finding and no cause has ID {wanted}, or it is gone; `steward check -o wide` shows the ids"
         )
-    return max(found, key=lambda each: Severity(each.severity).rank)
+    return worst(found)

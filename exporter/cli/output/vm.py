@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ...questions.drain import TITLES
 from ...questions.findings import FindingReport
+from ...questions.urgency import stakes
 from ...questions.vm import NodeAnswer, Places, Verdict, VMWhole
 from ...questions.vm.report import FeatureUse, InterfaceReport, SizeReport
 from ...store.kinds.virtual_machine_instance import FINAL
@@ -303,6 +304,8 @@ def _finding(each: FindingReport, *, who: bool = False) -> Iterator[str]:
     subject = f" {each.subject}" if who else ""
     old = f" (may be old: {each.unknown})" if each.unknown else ""
     yield paragraph(f"{each.severity} {each.reason}{subject}: {each.message}{old}", "  ", "    ")
+    for line in stakes(each):
+        yield paragraph(line, "    ", "      ")
     yield step(each.next, each.commands, "    ")
 
 

@@ -117,11 +117,26 @@ class Gates(Struct, frozen=True, gc=False):
             return "disabled" if gate in self.disabled else "default"
         return "off"
 
+    def off(self, gate: str) -> str:
+        """That a gate is off, in words: with the unknown name that stands in its place, where one is like it."""
+        written = self.written(gate)
+        return f"feature gate {gate} is off" + (f': featureGates has the unknown name "{written}"' if written else "")
+
+    def written(self, gate: str) -> str:
+        """The unknown name in `featureGates` that is like a gate; empty where that is listed, or nothing is like it."""
+        return _written(self, gate)[:_LONGEST]
+
     def nearest(self, gate: str) -> str:
         """The gate of this version whose name is most like it; empty where none is."""
         names = {name.lower(): name for name in self.names}
         word = gate[:_LONGEST].strip().lower()
         return next((names[each] for each in difflib.get_close_matches(word, names, 1, _LIKE)), "")
+
+
+@lru_cache(maxsize=256)
+def _written(gates: Gates, gate: str) -> str:
+    unknown = (each for each in gates.enabled if not gates.known(each))
+    return next((each for each in unknown if gates.nearest(each) == gate), "") if gate not in gates.enabled else ""
 
 
 # By which release of upstream an installation is understood; else why nobody knows, and what to set.

@@ -67,7 +67,7 @@ def _vgpu(ground: Ground, device: str) -> str:
     configuration = ground.configuration
     if device not in configuration.mediated_devices or configuration.on("VGPULiveMigration"):
         return ""
-    return "feature gate VGPULiveMigration is off"
+    return configuration.gates.off("VGPULiveMigration")
 
 
 _GRACE = frozenset(("10de:2342", "10de:2348", "10de:2941"))  # pkg/util/hardware/grace.go of kubevirt/kubevirt
@@ -79,7 +79,7 @@ def _grace(ground: Ground, device: str) -> str:
     off = [gate for gate in _GRACE_GATES if not configuration.on(gate)]
     if not off or not _GRACE.intersection(configuration.pci_vendors.get(device, ())):
         return ""
-    return f"feature gate {off[0]} is off"
+    return configuration.gates.off(off[0])
 
 
 RULES = (

@@ -61,7 +61,7 @@ def _foreign(ground: Ground, architecture: str) -> str:
     configuration = ground.configuration
     if configuration.on("MultiArchitecture") or architecture == (configuration.default_architecture or architecture):
         return ""
-    return "feature gate MultiArchitecture is off"
+    return configuration.gates.off("MultiArchitecture")
 
 
 def _not_emulated(ground: Ground, parameter: str) -> str:

@@ -82,7 +82,7 @@ def _unaligned(ground: Ground, _: str) -> str:
     # Off by default, and then nobody expects it: only a listed gate without its annotation is a mismatch.
     if configuration.gates.on("AlignCPUs") and not configuration.on("AlignCPUs"):
         return "feature gate AlignCPUs has no effect without its annotation"
-    return "feature gate AlignCPUs is off" if not configuration.on("AlignCPUs") else ""
+    return configuration.gates.off("AlignCPUs") if not configuration.on("AlignCPUs") else ""
 
 
 _SEV = {

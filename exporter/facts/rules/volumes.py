@@ -103,7 +103,7 @@ def _not_plugged(ground: Ground, names: str) -> str:
 def _not_migrated(ground: Ground, strategy: str) -> str:
     if strategy != "Migration" or ground.configuration.on("VolumeMigration"):
         return ""
-    return "feature gate VolumeMigration is off"
+    return ground.configuration.gates.off("VolumeMigration")
 
 
 # All but those in which nobody wants it, or it is being switched off.

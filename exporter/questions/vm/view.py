@@ -15,6 +15,7 @@ from ...domain.drains.failures import FailedMigration
 from ...domain.drains.health import AILMENTS
 from ...engine.engine import Engine
 from ...facts.record import Record
+from ...findings.advice import in_turn
 from ...findings.check import Check
 from ...findings.finding import Finding, Unknown
 from ...findings.severity import Severity
@@ -149,7 +150,7 @@ def steps(
     refs = {(each.ref.kind, each.ref.namespace, each.ref.name) for each in context.records}
     own = [each for each in engine.findings() if _key(each) in refs]
     shown = engine.restraints.applied
-    reports = [reported(shown(each), "", engine.unknown_of(each)) for each in sorted(own, key=order)]
+    reports = [reported(shown(each), "", engine.unknown_of(each)) for each in in_turn(sorted(own, key=order))]
     node = context.vmi.node if context.vmi is not None else ""
     nads = [nad for record in context.records for nad in _nads(record)]
     forbidding = engine.restraints.of(namespace, name, node, nads)

@@ -20,7 +20,8 @@ from ...facts.naming import sentence, written_out
 from ...facts.record import Ref
 from ...findings.causes import Reference
 from ...questions.causes import AcknowledgedReport, CauseReport, acknowledged_text
-from ...questions.commands import commands
+from ...questions.commands import in_parts
+from ...questions.urgency import pages, stakes
 from ...version import installed
 from ..server.sending import send
 
@@ -125,7 +126,9 @@ def _whole_sentence(text: str) -> str:
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "href": href,
     "segment": _part,
-    "commands": commands,
+    "in_parts": in_parts,
+    "stakes": stakes,
+    "pages": pages,
     "counted": counted,
     "kinds": kinds,
     "known": known,

@@ -12,9 +12,9 @@ from ...domain.features.configuration import chosen
 from ...engine.engine import Engine
 from ...facts.record import Ref
 from ...findings.finding import Finding
-from ...questions.commands import commands
 from ...questions.findings import FindingReport, plan_command
 from ...questions.repairs import REPAIR_STATES, pause_command
+from ...questions.urgency import urgency_of
 from ...store.kinds.kube_virt import KubeVirt
 from ..access.viewer import visible_to
 from ..api.questions import MigrationsView
@@ -34,21 +34,9 @@ class Related:
     findings: list[FindingReport]
 
 
-@dataclass(frozen=True)
-class AlertOfFinding:
-    """`why_not` says why nobody is woken; empty where somebody is."""
-
-    name: str
-    why_not: str
-
-
 class FindingPage:
-    def __init__(
-        self, engine: Engine, frame: Frame, migrations: MigrationsView, paging: Mapping[str, str], runbooks: Runbooks
-    ) -> None:
-        """`paging` says of a reason, CHECK/REASON, that has critical findings why they do not page; "" if they do."""
-        self._engine, self._frame, self._migrations = engine, frame, migrations
-        self._paging, self._runbooks = paging, runbooks
+    def __init__(self, engine: Engine, frame: Frame, migrations: MigrationsView, runbooks: Runbooks) -> None:
+        self._engine, self._frame, self._migrations, self._runbooks = engine, frame, migrations, runbooks
         self._reasons = {(check.id, name): reason for check in engine.checks for name, reason in check.reasons.items()}
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -60,15 +48,12 @@ class FindingPage:
             return await self._not_there(request, listing, fingerprint)
         report = listing.report_of(finding)
         reason = self._reasons[finding.check, finding.reason]
-        advice = commands(report.commands)
         cause = await listing.cause(finding.cause)
         values = {
             "generation": generation,
             "finding": report,
             "reason": reason,
-            "looks": [each for each in advice if not each.changes],
-            "changes": [each for each in advice if each.changes],
-            "alert": self._alert(report),
+            "urgency": urgency_of(reason, finding.reason, finding.severity),
             "runbook": self._runbooks.of(reason.alert, report, self._kubevirt(request)) if reason.alert else None,
             "evidence": list(_rows(report.evidence)),
             "related": [await self._related(listing, each) for each in _by_name(report.related)],
@@ -106,15 +91,6 @@ class FindingPage:
             return ()
         every = await listing.of_vm(finding.subject.namespace, finding.vm)
         return [each for each in every if each.fingerprint != finding.fingerprint][:_SHOWN]
-
-    def _alert(self, finding: FindingReport) -> AlertOfFinding | None:
-        """None where no alert speaks of it."""
-        name = self._reasons[finding.check, finding.reason].alert
-        if not name or finding.severity == "info":
-            return None
-        if finding.severity != "critical":
-            return AlertOfFinding(name, "A warning can wait for working hours.")
-        return AlertOfFinding(name, self._paging.get(f"{finding.check}/{finding.reason}", ""))
 
 
 def _by_name(related: Iterable[Ref]) -> Iterable[Ref]:

@@ -11,6 +11,7 @@ from aiohttp import web
 from ...domain.instancetypes.resolving import ReferenceMode
 from ...engine.engine import Engine
 from ...engine.turn import in_turns
+from ...findings.advice import in_turn
 from ...findings.finding import Finding
 from ...questions.asked import FeaturesQuery, InstancetypesQuery, NetworksQuery, VMQuery
 from ...questions.features import Features
@@ -60,7 +61,7 @@ class VMPage:
                 vm=name,
                 node=vm.runs.node if vm.runs else "",
             ),
-            "findings": [listing.report_of(each) for each in await listing.of_vm(namespace, name)],
+            "findings": [listing.report_of(each) for each in in_turn(await listing.of_vm(namespace, name))],
         }
         return await self._frame.page(request, "vm.html", values, here="/vms")
 

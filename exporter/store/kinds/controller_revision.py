@@ -123,6 +123,7 @@ class Stash(msgspec.Struct, frozen=True, gc=False):
     spec: str = ""  # canonical text (specs.py)
     why: str = ""
     nameless: bool = False  # of the first shape, as below
+    says: tuple[str, str, str] | None = None  # name, UID and generation by the object, where no label has its version
 
     @property
     def labelled(self) -> bool:
@@ -190,7 +191,14 @@ def _sized(labels: tuple[str, str, str, int, str], saved: _Saved, *, nameless: b
             specs.instancetype(spec)
     except ValueError as error:  # of JSON too
         return Stash(*labels, version, kind, why=shortened(misfit(error)))
-    return Stash(*labels, version, kind, spec, nameless=nameless)
+    return Stash(*labels, version, kind, spec, nameless=nameless, says=None if labels[4] else _says(saved.metadata))
+
+
+def _says(meta: _SavedMeta | None) -> tuple[str, str, str] | None:
+    """None where it does not say all of that."""
+    if meta is None or not (meta.name and meta.uid and meta.generation):
+        return None
+    return shortened(meta.name), shortened(meta.uid), str(meta.generation)
 
 
 _SAVED = msgspec.json.Decoder(_Saved | None)

@@ -72,6 +72,8 @@ def _by_gate(gate: str, known: Effective) -> str:
         return f"set {_SETTINGS[gate]} of KubeVirt to true" if gate in _SETTINGS else ""
     if gates.source(gate) == "disabled":
         return f"remove {gate} from disabledFeatureGates of KubeVirt"
+    if written := gates.written(gate):
+        return f'correct "{written}" in featureGates of KubeVirt to {gate}'
     return f"add {gate} to featureGates of KubeVirt"
 
 

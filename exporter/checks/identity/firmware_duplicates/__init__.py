@@ -34,8 +34,8 @@ from ....store.kinds.snapshots import VirtualMachineSnapshotContent
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from .evidence import KeeperChoice, acts, facts, keeper, legacy_derived, message, next_step
-from .members import MemberRole, SharedValue, group_of, of_vmi
+from .evidence import KeeperChoice, acts, facts, keeper, legacy_derived, message, next_step, to_be_changed
+from .members import Member, MemberRole, SharedValue, commands_about, group_of
 
 __all__ = ["CHECK"]
 
@@ -89,10 +89,18 @@ def _shared(view: View, group: SharedValue) -> Iterator[Finding | None]:
             next=next_step(group, member, reason, proposal),
             does=acts(member, standing, proposal),
             forbids=_NO_START if standing is MemberRole.ENDS and member in group.kept else None,
-            commands=() if standing is MemberRole.ENDS else of_vmi(member.ref),
+            commands=() if standing is MemberRole.ENDS else _commands(group, member, reason, proposal),
             evidence=facts(view, group, member, proposal),
         )
 
+
+def _commands(group: SharedValue, member: Member, reason: str, proposal: KeeperChoice) -> tuple[str, ...]:
+    """Those about the member that is to be changed."""
+    changed = to_be_changed(group, member, proposal)
+    return commands_about(changed.ref, _REASONS[reason], changes=changed is member and member.runs)
+
+
+_REASONS = reasons_of("firmware_duplicates")
 
 CHECK = Check(
     id="firmware_duplicates",
@@ -107,7 +115,7 @@ CHECK = Check(
     scope=Scope("one identity", IDENTITY, extra_keys=(LEGACY_NAME,)),
     looks_up=(VM,),
     cause=Cause.GROUP,
-    reasons=reasons_of("firmware_duplicates"),
+    reasons=_REASONS,
     find=find,
     fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, KubeVirt.KIND),
     requires=(VirtualMachineInstance.KIND,),

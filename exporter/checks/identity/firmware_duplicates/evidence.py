@@ -110,8 +110,17 @@ def next_step(group: SharedValue, member: Member, reason: str, proposal: KeeperC
         return _TEXTS.next(reason, "left", vm=left.key) if left is not None else ""
     if proposal.keeper is None:
         return _TEXTS.next(reason, "undecided", why=proposal.why)
-    step = "keep" if proposal.keeper is member else "stop" if member.vm is not None else "recreate"
-    return _TEXTS.next(reason, step, vm=member.key, keeper=proposal.keeper.key, why=proposal.why)
+    changed = to_be_changed(group, member, proposal)
+    step = "recreate" if changed.vm is None else "keep" if changed is not member else "stop"
+    return _TEXTS.next(reason, step, vm=changed.key, keeper=proposal.keeper.key, why=proposal.why)
+
+
+def to_be_changed(group: SharedValue, member: Member, proposal: KeeperChoice) -> Member:
+    """The member itself, unless it is proposed to keep the value: then one of the others, which runs if any does."""
+    if proposal.keeper is not member:
+        return member
+    stay = [each for each in group.others(member, NAMED) if each.key not in group.ending]
+    return next((each for each in stay if each.runs), next(iter(stay), member))
 
 
 def _left(group: SharedValue, member: Member) -> Member | None:
@@ -214,6 +223,9 @@ def _namesake(group: SharedValue, member: Member, view: View) -> str:
 # UUIDs that KubeVirt derived from a VM's name.
 
 
+_SHARED = {MemberRole.RUNS_TOGETHER: "Duplicate", MemberRole.MAY_COLLIDE: "LatentDuplicate"}  # which say what to do
+
+
 def legacy_derived(view: View, group: SharedValue) -> Iterator[Finding | None]:
     """Of each member that has the UUID now, where it derives from its own or another VM's name.
 
@@ -224,6 +236,8 @@ def legacy_derived(view: View, group: SharedValue) -> Iterator[Finding | None]:
         own = derived(view.partition, member.record.name)
         if (own or names) and not (own and _derives(member)) and not member.deleting and _has(view, member):
             of = member.record.name if own else min(names)
+            standing = group.standing(member)
+            shared = _SHARED.get(standing, "") if standing is not None else ""
             yield Finding(
                 reason="LegacyDerived",
                 severity=Severity.INFO,
@@ -232,7 +246,11 @@ def legacy_derived(view: View, group: SharedValue) -> Iterator[Finding | None]:
                 message=_TEXTS.message(
                     "LegacyDerived", "" if own else "other", kind=kind_word(member.ref.kind), name=of
                 ),
-                next="" if own else _TEXTS.next("LegacyDerived", "other", name=of),
+                next=_TEXTS.next("LegacyDerived", "shared", reason=shared)
+                if shared
+                else ""
+                if own
+                else _TEXTS.next("LegacyDerived", "other", name=of),
                 evidence=_facts(view, group, member, of),
             )
         yield None

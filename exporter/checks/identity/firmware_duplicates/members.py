@@ -7,11 +7,12 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from ....domain.acts import acts_of
 from ....domain.identity.identity import awaited, migrated_away
 from ....facts.record import Record, Ref
 from ....facts.text_cache import Lazy
 from ....findings.advice import filled
-from ....findings.check import View
+from ....findings.check import Reason, View
 from ....findings.pages import command
 from ....findings.partial import known
 from ....store.indexes.networks import VM, vm_key
@@ -224,3 +225,10 @@ def of_vmi(subject: Ref) -> tuple[str, ...]:
     """The commands for a VMI without a VM; none for a VM, for which the reason has some."""
     values = {"NAMESPACE": subject.namespace, "NAME": subject.name}
     return (filled(command("show_vmi"), values),) if subject.kind == "VirtualMachineInstance" else ()
+
+
+def commands_about(subject: Ref, reason: Reason, *, changes: bool) -> tuple[str, ...]:
+    """The commands of a reason for one of a group; those that change it only where it is the one that `changes`."""
+    values = {"NAMESPACE": subject.namespace, "NAME": subject.name}
+    own = (filled(each, values) for each in reason.commands if changes or not acts_of(each))
+    return of_vmi(subject) or tuple(own)

@@ -65,13 +65,24 @@ def _labelless(context: Context, resolution: Resolution, stash: Stash) -> Findin
         return None  # KubeVirt gives it its labels when it converts it
     reason, role = "LabellessPin", resolution.role
     step = (_before(context, resolution, stash) if _old(stash) else "") or "labels"
-    return context.finding(
+    labels = _labels(resolution, stash) if step == "labels" else {}
+    found = context.finding(
         reason,
         Severity.CRITICAL if dangles else Severity.INFO,
         role,
         TEXTS.message(reason, "" if dangles else "later", revision=resolution.revision_name),
         step=TEXTS.next(reason, step, role=role.value),
+        evidence=labels,
     )
+    return found if labels else _reading(found)
+
+
+def _labels(resolution: Resolution, stash: Stash) -> dict[str, str]:
+    """The values of the labels that it lacks; none where it holds another object than the VM refers to."""
+    if stash.says is None or (stash.kind, stash.says[0]) != (resolution.kind, resolution.reference.name):
+        return {}
+    _, uid, generation = stash.says
+    return {"objectVersion": stash.version, "objectUid": uid, "generation": generation}
 
 
 def _old(stash: Stash) -> str:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
+from typing import NamedTuple
 
+import msgspec
+
+from ....domain.acts import acts_of
 from ....facts.addresses import host as canonical
 from ....facts.addresses import number
 from ....facts.naming import named
 from ....facts.pool import AddressPlace
 from ....facts.record import UnseenError
+from ....findings.advice import filled
 from ....findings.finding import Finding, Since
 from ....findings.partial import known
 from ....findings.severity import Severity
@@ -18,7 +23,7 @@ from ....store.kinds.ipam_claim import IPAMClaim
 from ....store.kinds.network_attachment_definition import pool_of
 from ....store.kinds.pod import Pod
 from .._address_holders import described, withheld_by
-from .context import TEXTS, ClaimContext, Moment
+from .context import REASONS, TEXTS, ClaimContext, Moment
 
 # The variants of the message, by where a network can't allocate an address.
 _UNALLOCATABLE = {
@@ -115,20 +120,67 @@ def duplicate_ip(ctx: ClaimContext) -> Finding | None:
     holders = [by_ref[ref] for ref in sorted(by_ref)]
     users = ctx.known_users or ()  # the least that is known
     live = any(not _foreign(ctx, pod) for pod in users) or any(isinstance(holder, Pod) for holder in holders)
-    return ctx.finding(
+    giving = _giving_way(ctx, holders)
+    made = ctx.finding(
         "DuplicateIP",
         Severity.CRITICAL if live else Severity.WARNING,
         TEXTS.message(
             "DuplicateIP", addresses=", ".join(ips), network=claim.network, holders=named(described(holders))
         ),
         _last_given(claim, holders),
-        next_step=TEXTS.next("DuplicateIP", "stopped") if ctx.known_users == [] else "",
+        next_step=_way(giving) if giving else TEXTS.next("DuplicateIP", "stopped") if ctx.known_users == [] else "",
         related=[holder.ref for holder in holders],
+        commands=_commands(giving, ctx.claim),
+        keeper=giving.keeper.ref.path if giving else "",
+        keeperWhy=giving.why if giving else "",
         address=ips[0],
         group=blake2b(address(claim.network, ips[0]).encode(), digest_size=4).hexdigest(),
         duplicates=ips,
         holders=described(holders),
     )
+    if giving is None or (giving.claim is ctx.claim and giving.runs):
+        return made
+    return msgspec.structs.replace(made, does=())
+
+
+class _GivingWay(NamedTuple):
+    """Which of two IPAMClaims gives the address up, and whether its VM runs; `why` is why the other one keeps it."""
+
+    claim: IPAMClaim
+    keeper: IPAMClaim
+    runs: bool
+    why: str
+
+
+def _giving_way(ctx: ClaimContext, holders: Iterable[IPAMClaim | Pod]) -> _GivingWay | None:
+    """That of a stopped VM, or else the younger one; None where that is not known, or there are more than two."""
+    claims = [each for each in holders if isinstance(each, IPAMClaim)]
+    pods = [each for each in holders if isinstance(each, Pod)]
+    users, own = ctx.known_users, ctx.claim
+    if len(claims) != 1 or users is None or not (ctx.owner.ref.name and claims[0].vms[0]):
+        return None
+    (other,) = claims
+    if not all(pod.namespace == other.namespace and pod.domain in other.vms for pod in pods):
+        return None
+    runs = any(not _foreign(ctx, pod) for pod in users)
+    if runs != bool(pods):
+        return _GivingWay(*((other, own) if runs else (own, other)), runs=False, why="its VM runs")
+    if own.created is None or other.created is None or own.created == other.created:
+        return None
+    first = (other, own) if own.created < other.created else (own, other)
+    return _GivingWay(*first, runs=runs, why="it is older")
+
+
+def _way(giving: _GivingWay) -> str:
+    vm, step = f"{giving.claim.namespace}/{giving.claim.vms[0]}", "running" if giving.runs else "idle"
+    return TEXTS.next("DuplicateIP", step, vm=vm, keeper=giving.keeper.ref, why=giving.why)
+
+
+def _commands(giving: _GivingWay | None, own: IPAMClaim) -> tuple[str, ...]:
+    """Those of the reason about the IPAMClaim that gives the address up; its own VM is stopped, and no other."""
+    claim, stops = (giving.claim, giving.runs and giving.claim is own) if giving else (own, False)
+    values = {"NAMESPACE": claim.namespace, "NAME": claim.name, "VMNAME": claim.vms[0], "ADDRESS": own.hosts[0]}
+    return tuple(filled(each, values) for each in REASONS["DuplicateIP"].commands if stops or not acts_of(each))
 
 
 def _others(ctx: ClaimContext, ip: str) -> Iterator[IPAMClaim | Pod]:

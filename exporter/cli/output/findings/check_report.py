@@ -11,11 +11,12 @@ from ....facts.naming import counted, kind_word, named, plural
 from ....findings.severity import Severity
 from ....offline.source import command, named_lists
 from ....questions.causes import CauseReport, acknowledged_text
-from ....questions.findings import FindingReport, Report, plan_command
+from ....questions.findings import FindingReport, Report, plan_command, worst
+from ....questions.urgency import pages, stakes
 from ....sidecar.repairs import ReportedRepair
 from ....store.kind import ApiKind
 from ....store.source import FILE, SyncState
-from ..text.layout import HERE, Aim, age, indented, paragraph, sentence
+from ..text.layout import HERE, Aim, age, indented, paragraph, sentence, to_run
 from ..text.screen import cut, rows_of
 from ..text.terminal import one_line
 
@@ -199,16 +200,16 @@ def _causes(report: Report, how: Presentation, *, several: bool) -> Iterator[str
         found = of.get((cause.cluster, cause.cause), [])
         if found:
             rows.append((*((cause.cluster,) if several else ()), *cause_row(cause, found, how.now)))
-            beneath.append((cause, found if len(found) > 1 else [], found[0]))
+            beneath.append((cause, found if len(found) > 1 else [], worst(found)))
     head = (*(("CLUSTER",) if several else ()), *HEAD)
     first, *lines = rows_of(head, rows, how.columns)
     yield f"{first}\n"
-    for line, (cause, listed, worst) in zip(lines, beneath, strict=True):
+    for line, (cause, listed, advising) in zip(lines, beneath, strict=True):
         yield f"{line}\n"
         if cause.acknowledged:
             yield f"{cut(_UNDER + one_line(acknowledged_text(cause.acknowledged)), how.columns)}\n"
         yield from _listed(listed, how)
-        yield from _advice(worst, how)
+        yield from _advice(advising, how)
 
 
 def cause_row(cause: CauseReport, found: Sequence[FindingReport], now: float) -> tuple[str, ...]:
@@ -233,12 +234,16 @@ def _listed(found: Sequence[FindingReport], how: Presentation) -> Iterator[str]:
 
 
 def _advice(finding: FindingReport, how: Presentation) -> Iterator[str]:
-    """What to do, of the worst finding of a cause: a sentence, commands to copy, and what the sidecar can do."""
+    """What to do, of the worst finding of a cause: how urgent it is and what is lost, a sentence, commands to copy, and
+    what the sidecar can do.
+    """
     if not how.commands:
         return
+    for line in stakes(finding):
+        yield sentence(line, _UNDER, how.columns)
     if finding.next:
         yield sentence(finding.next, f"{_UNDER}next: ", how.columns)
-    yield indented(finding.commands, f"{_UNDER}$ ")
+    yield to_run(finding.commands, _UNDER)
     if finding.repairs:
         for each in finding.repairs:
             yield repair(each, _UNDER, how.columns)
@@ -263,6 +268,8 @@ def objects_of(cause: CauseReport) -> str:
 
 def _ending(report: Report, clusters: Sequence[str], how: Presentation) -> Iterator[str]:
     several = len(clusters) > 1
+    if paging := dict.fromkeys(each.reason for each in report.causes or () if not each.is_known and pages(each)):
+        yield sentence(f"Urgent, the alert pages: {', '.join(paging)}.", "", how.columns)
     yield f"{totals(report)}{of_causes(report)}.\n"
     for cluster in clusters:
         line = f"{f'{cluster}: ' if several else ''}{answered(report, cluster, how.checks, how.read.get(cluster, ''))}"

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ....facts.times import Since
+from ....questions.commands import in_parts
 from .terminal import one_line
 
 # Columns of text for a terminal.
@@ -77,11 +78,22 @@ def sentence(text: str, first: str, columns: int | None) -> str:
     return f"{first}{one_line(text)}\n" if columns is None else paragraph(text, first, columns=columns)
 
 
+def to_run(commands: Iterable[str], margin: str, prompt: str = "$ ") -> str:
+    """Commands to copy, below the head that says whether they change something; before each what it does to a guest."""
+    text = ""
+    for head, some in in_parts(commands).items():
+        text += f"{margin}{head}:\n"
+        for each in some:
+            text += indented([f"# {' '.join(each.effects)}"] if each.effects else [], margin)
+            text += indented([each.text], f"{margin}{prompt}")
+    return text
+
+
 def step(following: str, commands: Iterable[str], margin: str, columns: int | None = None) -> str:
     """What to do next, and the commands to copy, which are not broken."""
     if not following:
         return ""
-    return paragraph(following, f"{margin}=> ", columns=columns) + indented(commands, f"{margin}   ")
+    return paragraph(following, f"{margin}=> ", columns=columns) + to_run(commands, f"{margin}   ", "")
 
 
 # Tables of which nothing is left out: a terminal that is too narrow for a row gets it in several lines.

@@ -55,7 +55,10 @@ def test_each_output_says_what_to_do(report: Any, check: Check) -> None:
     assert not any(line.lstrip().startswith(("next:", "$", "repair:")) for line in check()[1].splitlines())
     lines = check("--commands")[1].splitlines()
     head = next(number for number, line in enumerate(lines) if "OrphanPDB" in line)
-    advice = [f"next: {finding['next']}", *(f"$ {command}" for command in finding["commands"])]
+    *looks, change = (f"$ {command}" for command in finding["commands"])
+    impact = next(line for line in lines[head:] if line.lstrip().startswith("Impact: ")).strip()
+    advice = [impact, f"next: {finding['next']}", "Look:", *looks, "Change:"]
+    advice += ["# Deletes the object, which can't be undone.", change]
     assert lines[head + 1 : head + 1 + len(advice)] == [f"{' ' * 10}{line}" for line in advice]
     plan = f"steward reconcile plan {finding['fingerprint']}"
     repair = [f"{' ' * 10}repair: delete_orphan_pdb", f"{' ' * 10}$ {plan}"]

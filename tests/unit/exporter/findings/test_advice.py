@@ -8,8 +8,10 @@ from functools import cache
 import pytest
 
 from exporter.checks import all_checks
+from exporter.domain.acts import acts_of
 from exporter.findings.advice import filled, values_of
 from exporter.findings.check import Check
+from exporter.findings.finding import Finding, to_change
 from exporter.findings.severity import Severity
 from tests.alerting_reasons import alerting
 from tests.all_of import all_of, whole
@@ -50,7 +52,9 @@ def test_a_finding_says_what_to_do_next(check: Check, name: str) -> None:
         written = list(commands_of(reason.alert)) if reason.alert else []
         # kubectl ignores -n where RESOURCE is cluster-wide: a runbook gives it, a finding where there is a namespace.
         written += [text.replace("get RESOURCE -n NAMESPACE", "get RESOURCE") for text in written]
-        texts = [filled(text, values) for text in written]
+        # Of several that share a value one is to be changed, and each finding has the commands about that one.
+        others = [values | {"NAMESPACE": each.namespace, "NAME": each.name} for each in finding.related]
+        texts = [filled(text, each) for text in written for each in (values, *others)]
 
         assert finding.next[:1].isupper()
         assert finding.next.endswith(".")
@@ -64,3 +68,25 @@ def test_a_finding_says_what_to_do_next(check: Check, name: str) -> None:
         unfilled = set(re.findall(r"\b(?:NAMESPACE|NAME|VMNAME|UID|NODE|KIND|RESOURCE)\b", text))
         assert unfilled <= ({"VMNAME"} if not finding.vm else set())  # nobody may know whose claim it is
         assert finding.evidence.get("uuid", "no UUID at all") not in text
+
+
+@all_of(ALL, whole)
+def test_each_of_several_with_one_value_says_what_to_do_with_the_one_that_is_to_be_changed(
+    check: Check, name: str
+) -> None:
+    found = [each for each in outcome(check, name).findings if each.evidence.get("keeper") and each.next]
+    for finding in found:
+        changed = [each for each in found if each.group == finding.group and to_change(each)]
+        if finding.reason == "DuplicateEnding" or not changed:
+            continue
+        about = finding if to_change(finding) else next(each for each in changed if place_of(each) in finding.next)
+        keeper = re.escape(str(finding.evidence["keeper"]))
+        assert place_of(about) in re.split(rf"{keeper}(?![\w-])", finding.next)[0]
+        assert all(f" {about.subject.name} " in f"{each} " for each in finding.commands[:1] if " -n " in each)
+        if about is not finding:
+            assert not finding.does
+            assert not [each for each in finding.commands if list(acts_of(each))], "its own object stays as it is"
+
+
+def place_of(finding: Finding) -> str:
+    return f"{finding.subject.namespace}/{finding.vm}"

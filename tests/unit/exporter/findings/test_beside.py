@@ -13,7 +13,7 @@ from exporter.checks import all_checks
 from exporter.domain.acts import Act, Forbids
 from exporter.domain.drains.departure import REMEDIES
 from exporter.facts.record import Ref
-from exporter.findings.advice import advised, with_others
+from exporter.findings.advice import advised, in_turn, with_others
 from exporter.findings.check import Check, Reason
 from exporter.findings.finding import Finding
 from exporter.findings.next_steps import next_step
@@ -105,9 +105,15 @@ def test_every_pair_of_findings_of_a_vm_can_be_followed_together() -> None:
             continue
         restrained += 1
         first, _, rest = shown.next.partition(": ")
+        what = " or ".join(act.value for act in one.does or () if act in meant)
+        again = meant & set(other.does or ())  # the other one asks for it too, at its time
+        wanted = (
+            f"First follow {other.reason}, which says when to {what}"
+            if again
+            else f"Before you {what}, see {other.reason}"
+        )
         fine = (
-            first
-            == f"Before you {' or '.join(act.value for act in one.does or () if act in meant)}, see {other.reason}"
+            first == wanted
             and rest.endswith(one.next)
             and not any(done_by(command) & meant for command in shown.commands)
             and [each for each in one.commands if not done_by(each) & meant] == list(shown.commands)
@@ -116,6 +122,20 @@ def test_every_pair_of_findings_of_a_vm_can_be_followed_together() -> None:
 
     assert wrong == []
     assert restrained > 500
+
+
+def test_what_forbids_an_act_of_another_finding_comes_before_it() -> None:
+    every = findings()
+    behind = [
+        (one.fingerprint, other.fingerprint)
+        for one, other in permutations(every, 2)
+        if with_others(one, (other,)) is not one
+        and with_others(other, (one,)) is other
+        and in_turn((one, other)) != [other, one]
+    ]
+
+    assert behind == []
+    assert in_turn(every[:3]) == [each for each in in_turn(every[:3]) if each in every[:3]]
 
 
 def test_no_two_findings_wait_for_one_another() -> None:

@@ -22,9 +22,10 @@ from exporter.counts import all_states
 from exporter.findings.check import PER_FLEET, Check, Family
 from exporter.findings.severity import Severity
 from exporter.metrics.telemetry import METRICS, PREFIX
+from exporter.questions.urgency import paging
 from exporter.rules import all_areas
 from exporter.rules.hub import RECORDED as RECORDED_FOR_HUBS
-from exporter.rules.urgency import paging
+from exporter.rules.urgency import urgencies
 from reconcile.carry_out.board import ShownRepairs
 from reconcile.carry_out.metrics import Measures
 from reconcile.plan.remediations import all_remediations
@@ -390,8 +391,16 @@ def test_commands_of_the_steward_in_a_runbook_exist(runbook: Path) -> None:
     for add in all_commands():
         add(commands)
     for block, _ in blocks(runbook, "sh"):
-        for command in re.findall(r"(?:^|-- )steward ([^\n|]*)", block, re.MULTILINE):
+        for command in re.findall(r"(?:^|-- |\$\()steward ([^\n|]*)", block, re.MULTILINE):
             assert callable(parser.parse_args(shlex.split(command)).run), command
+
+
+def test_a_runbook_for_owners_needs_no_permission_in_the_namespace_of_the_steward() -> None:
+    owners = [name for name, urgency in urgencies().items() if "tenants" in urgency.receivers]
+    texts = {name: (RULES / "runbooks" / f"{name}.md").read_text(encoding="utf-8") for name in owners}
+
+    assert len(texts) > 30
+    assert [name for name, text in texts.items() if "STEWARD" in text or "deploy/steward-exporter" in text] == []
 
 
 @all_of(named(RUNBOOKS, lambda runbook: runbook.stem), whole)

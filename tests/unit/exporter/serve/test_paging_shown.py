@@ -35,8 +35,10 @@ async def test_a_critical_finding_says_whether_it_pages_and_why_not() -> None:
             (alert,) = re.findall("<dt>Alert</dt><dd>(.*?)</dd>", page)
             said.setdefault((finding["severity"], finding["reason"]), alert)
 
-    assert said["critical", "NoKVM"] == "<code>KubeVirtFeatureGround</code>: <b>pages</b>"
+    pages = "<b>Urgent: the alert pages. Act at once.</b>"
+    assert said["critical", "NoKVM"] == f"<code>KubeVirtFeatureGround</code>. {pages}"
     assert re.fullmatch(
-        "<code>VMFirmwareUUIDDuplicate</code>: does not page. Both VMs run[^<]*", said["critical", "Duplicate"]
+        "<code>VMFirmwareUUIDDuplicate</code>. Not urgent: a warning, which doesn&#39;t page. Both VMs run[^<]*",
+        said["critical", "Duplicate"],
     )
-    assert not any("<b>pages</b>" in alert for (severity, _), alert in said.items() if severity != "critical")
+    assert not any(pages in alert for (severity, _), alert in said.items() if severity != "critical")

@@ -46,7 +46,8 @@ def test_a_clone_says_what_it_is_a_copy_of() -> None:
     assert findings["ns/db-2"].message.endswith(". The VM is a copy that VirtualMachineClone c made of db.")
     assert findings["ns/db-2"].next.startswith("Confirm with the owner that ns/db-2 is the copy")
     assert findings["ns/db"].message.endswith(". ns/db-2 is a copy that VirtualMachineClone c made of db.")
-    assert findings["ns/db"].next.startswith("Do not change ns/db.")
+    assert findings["ns/db"].next.startswith("Confirm with the owner that ns/db-2 is the copy")
+    assert findings["ns/db"].next.endswith("Do not change ns/db.")
     (other,) = findings["ns/db"].evidence["others"]
     assert other["copy"] == "is a copy that VirtualMachineClone c made of db"
 
