@@ -109,9 +109,9 @@ def next_step(group: SharedValue, member: Member, reason: str, proposal: KeeperC
         left = _left(group, member)
         return _TEXTS.next(reason, "left", vm=left.key) if left is not None else ""
     if proposal.keeper is None:
-        return _TEXTS.next(reason, "undecided", why=proposal.why)
+        return _TEXTS.next(reason, "undecided")
     step = "keep" if proposal.keeper is member else "stop" if member.vm is not None else "recreate"
-    return _TEXTS.next(reason, step, vm=member.key, keeper=proposal.keeper.key, why=proposal.why)
+    return _TEXTS.next(reason, step, vm=member.key, keeper=proposal.keeper.key)
 
 
 def _left(group: SharedValue, member: Member) -> Member | None:
