@@ -88,5 +88,4 @@ REMEDIATION = Remediation(
     answers={"ipam_claims": ("StuckTerminatingForeignFinalizer",)},
     plan=_plan,
     proposes_only=True,
-    note="It says who has to remove the finalizer, once no VM, VMI, pod or other IPAMClaim can use the addresses.",
 )
