@@ -43,8 +43,7 @@ steward reconcile plan -n "$NAMESPACE"
 ```
 """
 _PLAN_AND_APPLY = """\
-The plan shows the write, its cost and how to undo it, or why the repair is refused. It also shows the finding's
-fingerprint. `apply` shows the plan again and asks before it writes:
+The plan shows fingerprint, cost and undo. `apply` asks first:
 
 ```sh not-in-tests: the tests of the sidecar run it
 steward reconcile plan -n "$NAMESPACE"
@@ -152,7 +151,8 @@ def _repair(remediation: Remediation, reasons: Iterable[str]) -> str:
         parts.append(f'The VM needs the annotation `{remediation.opt_in}: "true"`.')
     if remediation.note:
         parts.append(remediation.note)
-    parts.append("It only proposes." if remediation.proposes_only else f"Undo: {remediation.undo}.")
+    if remediation.proposes_only or remediation.undo.startswith("none"):
+        parts.append("It only proposes." if remediation.proposes_only else "No undo.")
     return " ".join(parts)
 
 

@@ -55,7 +55,7 @@ def find(view: View) -> Iterator[Finding]:
                 kind=kind_word(revision.owner_kind),
                 owner=revision.owner_name,
             ),
-            next="" if revision.owner_name else TEXTS.next("SharedRevision", "ownerless", revision=revision.name),
+            next="" if revision.owner_name else TEXTS.next("SharedRevision", "ownerless"),
             evidence={"vms": len(vms), "owner": revision.owner_name},
         )
     if whole and _orphaned(view, revision, needing):

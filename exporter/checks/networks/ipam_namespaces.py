@@ -17,7 +17,6 @@ from ...findings.finding import Finding, Since
 from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.ipam_claim import IPAMClaim
-from ...store.kinds.namespace import PRIMARY
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.user_defined_networks import ClusterUserDefinedNetwork, UserDefinedNetwork
 
@@ -95,7 +94,7 @@ def _failed(defined: UserDefinedNetwork | ClusterUserDefinedNetwork) -> Finding:
             reason=defined.reason,
             said=defined.message,
         ),
-        next=_TEXTS.next("NetworkNotCreated", variant, label=PRIMARY) if variant else "",
+        next=_TEXTS.next("NetworkNotCreated", variant) if variant else "",
         since=defined.since,
         since_source=Since.CONDITION if defined.since is not None else Since.FIRST_SEEN,
         evidence={"condition": defined.failed, "conditionReason": defined.reason}

@@ -119,7 +119,7 @@ def _not_rendered(view: View, namespace: Namespace, network: Defined) -> Iterato
         guests,
         network=network,
         alone=bool(guests.waiting) and not unlabelled,
-        next_step=_TEXTS.next("NetworkNotRendered", "unlabelled", label=PRIMARY) if unlabelled else "",
+        next_step=_TEXTS.next("NetworkNotRendered", "unlabelled") if unlabelled else "",
         forbids=None if primary and not unlabelled else NOTHING_FORBIDDEN,
     )
 

@@ -109,10 +109,10 @@ def next_step(group: SharedValue, member: Member, reason: str, proposal: KeeperC
         left = _left(group, member)
         return _TEXTS.next(reason, "left", vm=left.key) if left is not None else ""
     if proposal.keeper is None:
-        return _TEXTS.next(reason, "undecided", why=proposal.why)
+        return _TEXTS.next(reason, "undecided")
     changed = to_be_changed(group, member, proposal)
     step = "recreate" if changed.vm is None else "keep" if changed is not member else "stop"
-    return _TEXTS.next(reason, step, vm=changed.key, keeper=proposal.keeper.key, why=proposal.why)
+    return _TEXTS.next(reason, step, vm=changed.key, keeper=proposal.keeper.key)
 
 
 def to_be_changed(group: SharedValue, member: Member, proposal: KeeperChoice) -> Member:

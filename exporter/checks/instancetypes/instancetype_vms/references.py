@@ -102,7 +102,7 @@ def _revision_missing(context: Context, resolution: Resolution) -> Finding:
             kind=resolution.kind,
             object=resolution.reference.name,
         ),
-        step=TEXTS.next(reason, "kept" if kept else "" if context.running else state, kept=kept, role=role.value),
+        step=TEXTS.next(reason, "kept" if kept else "" if context.running else state),
         since=_reported(context, role),
         source=Since.CONDITION,
         evidence={"condition": f'controllerrevisions.apps "{name}" not found', "statusRevision": kept},

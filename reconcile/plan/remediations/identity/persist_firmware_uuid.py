@@ -205,7 +205,6 @@ REMEDIATION = Remediation(
     plan=_plan,
     risk=Risk.NONE,
     undo="restore the earlier firmware of the spec from the ledger; KubeVirt 1.6 and later writes a missing UUID",
-    note="It is refused where a change might be meant.",
 )
 
 

@@ -108,8 +108,7 @@ REMEDIATION = change(
         "as on the first boot, and inventories and backups treat the guest as another VM."
     ),
     heeds_others=ALLOWED,
-    note="**The guest sees a new identity at its next start.** It is planned where the finding proposes which VM keeps"
-    " the UUID.",
+    note="**The guest sees a new identity at its next start.**",
 )
 
 # The old UUID is free for the VM as long as nobody else has it, and its guest does not know the new one.

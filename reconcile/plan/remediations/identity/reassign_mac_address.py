@@ -199,8 +199,7 @@ REMEDIATION = change(
     effect=_effect,
     heeds_others=ALLOWED,
     note="Where the finding does not say which VM is the copy, the VM needs the annotation `steward.kubevirt-"
-    'steward.io/copy-change-allowed: "true"`. **A DHCP server that goes by the MAC address gives the guest '
-    "another IP address**, unless a reservation for the new one is made first.",
+    'steward.io/copy-change-allowed: "true"`. **A DHCP server might give the guest another IP address.**',
 )
 
 

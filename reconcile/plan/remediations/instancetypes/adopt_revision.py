@@ -119,7 +119,6 @@ REMEDIATION = Remediation(
     plan=_plan,
     risk=Risk.NONE,
     undo="restore its earlier owner, or none",
-    note="It is refused where the ControllerRevision has an owner, or where another VM or a snapshot refers to it.",
 )
 
 

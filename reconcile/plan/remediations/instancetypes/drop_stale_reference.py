@@ -173,7 +173,6 @@ REMEDIATION = Remediation(
     plan=_plan,
     risk=Risk.NONE,
     undo="restore the reference from the ledger",
-    note="It also works while virt-controller keeps restarting.",
 )
 
 

@@ -92,8 +92,7 @@ REMEDIATION = Remediation(
     heeds_others=ALLOWED,
     risk=Risk.NONE,
     undo="remove the finalizer, once each VM has a saved revision or no VM depends on the object",
-    note="A deletion then waits. The owner of the object allows it with the annotation `steward.kubevirt-"
-    'steward.io/guard-allowed: "true"`.',
+    note='The owner of the object allows it with the annotation `steward.kubevirt-steward.io/guard-allowed: "true"`.',
 )
 
 

@@ -114,7 +114,6 @@ REMEDIATION = Remediation(
     plan=_plan,
     risk=Risk.NONE,
     undo="take the labels off again",
-    note="The labels are those that KubeVirt gives it, by its content.",
 )
 
 

@@ -328,8 +328,7 @@ REMEDIATION = Remediation(
     plan=_plan,
     risk=Risk.DOWNTIME,
     undo="delete the ControllerRevision that was created; a new copy of the live object is permanent",
-    note="It restores an exact copy where one is left, otherwise KubeVirt makes a new one. **A stop or restart that "
-    "waits is carried out then.**",
+    note="**A stop or restart that waits is carried out then.**",
 )
 
 

@@ -162,8 +162,7 @@ REMEDIATION = Remediation(
     undo="restore the owner reference; none for a release: the network can allocate the addresses at once",
     send_seconds=SEND_SECONDS,
     looks_again=came_to_use,
-    note="If the IPAMClaim is being deleted, it removes the finalizer while the VM is stopped: **the addresses are "
-    "released**, and the VM must allow that.",
+    note="**The addresses of a terminating IPAMClaim are released**, if its stopped VM allows that.",
 )
 
 

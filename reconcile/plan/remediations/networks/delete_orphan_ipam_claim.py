@@ -62,7 +62,6 @@ REMEDIATION = Remediation(
     plan=_plan,
     risk=Risk.NONE,
     undo="none: a deletion can't be undone; the ledger keeps the complete IPAMClaim",
-    note="The finalizer stays, so no address is released yet.",
 )
 
 

@@ -87,5 +87,4 @@ REMEDIATION = Remediation(
     title="Name who has to release an IPAMClaim that another finalizer holds",
     plan=_plan,
     proposes_only=True,
-    note="It says who has to remove the finalizer, once no VM, VMI, pod or other IPAMClaim can use the addresses.",
 )

@@ -184,7 +184,7 @@ REMEDIATION = Remediation(
     undo=NO_UNDO,
     send_seconds=SEND_SECONDS,
     looks_again=came_to_use,
-    note="**The addresses are released.** A VM that still has the interface must allow that.",
+    note="**The addresses are released.**",
 )
 
 

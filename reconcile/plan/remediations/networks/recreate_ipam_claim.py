@@ -86,7 +86,6 @@ REMEDIATION = Remediation(
     plan=_plan,
     risk=Risk.NONE,
     undo="remove the annotation",
-    note="It annotates the VMI once, and KubeVirt's IPAM controller creates the IPAMClaim.",
 )
 
 

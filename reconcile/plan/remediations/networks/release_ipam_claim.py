@@ -144,8 +144,7 @@ REMEDIATION = Remediation(
     undo=NO_UNDO,
     send_seconds=SEND_SECONDS,
     looks_again=came_meanwhile,
-    note="**The addresses are released.** If the VM exists, it annotates the VM first, and removes the finalizer 2 "
-    "minutes later.",
+    note="**The addresses are released.**",
 )
 
 

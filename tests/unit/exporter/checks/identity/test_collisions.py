@@ -44,7 +44,7 @@ def test_a_clone_says_what_it_is_a_copy_of() -> None:
     clone = {"kind": "VirtualMachineClone", "name": "c", "source": "db", "target": "db-2", "phase": "Succeeded"}
     findings = found(vm("db"), vm("db-2"), clone)
     assert findings["ns/db-2"].message.endswith(". The VM is a copy that VirtualMachineClone c made of db.")
-    assert findings["ns/db-2"].next.startswith("Confirm with the owner that ns/db-2 is the copy")
+    assert findings["ns/db-2"].next.startswith("Do not let both VMs run. If the owner confirms the copy, ns/db-2,")
     assert findings["ns/db"].message.endswith(". ns/db-2 is a copy that VirtualMachineClone c made of db.")
     assert findings["ns/db"].next.startswith("Confirm with the owner that ns/db-2 is the copy")
     assert findings["ns/db"].next.endswith("Do not change ns/db.")
@@ -137,9 +137,7 @@ def test_whereabouts_gives_away_what_the_guest_of_a_migrated_vmi_keeps() -> None
         lan, guest("0a", "node01", **migrated("completed")), guest("0b", "node02"), of="address_duplicates"
     )
     for finding in findings.values():
-        assert finding.next.startswith(
-            "Compare the address in the guest of ns/0a with the network-status of its launcher"
-        )
+        assert finding.next.startswith("If the guest of ns/0a has another address than its pod (network-status)")
         assert finding.evidence["hints"][0].startswith("ns/0a was migrated")
     assert {each.severity for each in findings.values()} == {"warning"}
 

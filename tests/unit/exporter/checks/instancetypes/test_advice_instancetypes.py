@@ -103,13 +103,13 @@ PINNED = vm(instancetype={"name": "small", "revisionName": "rev"})
             "v1.6.3",
             copy("u1", "v1alpha2"),
             "converts and deletes it",
-            "Before anything else changes the VM, check that instancetypeRef",
+            "Before any other change of the VM, if its status names this ControllerRevision",
         ),
         (
             "v1.6.3",
             first_shape(),
             "converts and deletes it",
-            "Do not change the VM. Create a v1beta1 ControllerRevision",
+            "Do not change the VM yet. Create a labeled v1beta1 ControllerRevision",
         ),
     ],
 )

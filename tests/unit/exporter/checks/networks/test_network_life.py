@@ -142,7 +142,7 @@ def test_a_namespace_waits_until_it_has_its_network() -> None:
 
 def test_the_condition_says_what_to_do() -> None:
     unlabelled = 'invalid primary network state for namespace "ns": a valid primary user defined network'
-    assert "with label k8s.ovn.org/primary" in Ground(UDN | {"failed": unlabelled}).one("NetworkNotCreated").next
+    assert "or move the VMs to a new namespace" in Ground(UDN | {"failed": unlabelled}).one("NetworkNotCreated").next
     left = "failed to delete NetworkAttachmentDefinition [ns/red]: network in use by the following pods: [ns/web]"
     found = Ground({"kind": "ClusterUserDefinedNetwork", "name": "red", "failed": left}).one("NetworkNotCreated")
     assert (found.evidence["podsByCondition"], found.next.startswith("Do not end VMs")) == (["ns/web"], True)
