@@ -43,8 +43,7 @@ steward reconcile plan -n "$NAMESPACE"
 ```
 """
 _PLAN_AND_APPLY = """\
-The plan shows the write, its cost and how to undo it, or why the repair is refused. It also shows the finding's
-fingerprint. `apply` shows the plan again and asks before it writes:
+The plan shows fingerprint, write, cost and undo, or why the repair is refused. `apply` shows it again and asks first:
 
 ```sh not-in-tests: the tests of the sidecar run it
 steward reconcile plan -n "$NAMESPACE"
