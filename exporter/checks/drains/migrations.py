@@ -92,7 +92,6 @@ def _doubled(own: VMIContext) -> Iterator[Finding]:
             "source": last.source,
             "target": last.target,
         },
-        next=_TEXTS.next("SourcePodLeft", "named", left=first.name),
     )
 
 

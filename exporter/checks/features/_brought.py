@@ -16,11 +16,9 @@ from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine import VirtualMachine
 
 
-def with_bringers(
-    view: View, finding: Finding, vm: VirtualMachine, requests: Collection[Request], step: str
-) -> Finding:
+def with_bringers(view: View, finding: Finding, vm: VirtualMachine, requests: Collection[Request]) -> Finding:
     """The finding of these requests of the VM with what brings all of them, and where they can be taken out; as it is
-    where the VM's template makes one of them itself. `step` is its next step up to here.
+    where the VM's template makes one of them itself.
     """
     kubevirt = chosen(view.all(KubeVirt))
     known = kubevirt if isinstance(kubevirt, KubeVirt) else None
@@ -33,8 +31,12 @@ def with_bringers(
     return msgspec.structs.replace(
         finding,
         message=f"{finding.message} The request comes from {' and '.join(names)}.",
-        next=" ".join((step, *map(_source, found))),
-        evidence={**finding.evidence, "broughtBy": names, **({"broughtFrom": revisions} if revisions else {})},
+        evidence={
+            **finding.evidence,
+            "broughtBy": names,
+            **({"broughtFrom": revisions} if revisions else {}),
+            "remove": [_source(each) for each in found],
+        },
     )
 
 
@@ -47,15 +49,9 @@ def _source(found: Resolution) -> str:
     role = found.role.value
     if found.mode is ReferenceMode.PINNED:
         return (
-            f"The request comes from ControllerRevision {found.revision_name}, which the VM's spec pins, not from the "
-            f"VM's template. Refer the VM to another {role}, without this revisionName."
+            f"The VM's spec pins ControllerRevision {found.revision_name}. Refer the VM to another {role}, without "
+            "this revisionName."
         )
     if found.mode is ReferenceMode.REVISION:
-        return (
-            f"The request comes from the VM's ControllerRevision of {_name(found)}, not from the VM's template. Refer "
-            f"the VM to another {role}: an edit of the object doesn't change the ControllerRevision."
-        )
-    return (
-        f"The request comes from {_name(found)}, not from the VM's template. Edit that object, which other VMs might "
-        f"use too, or refer the VM to another {role}."
-    )
+        return f"Refer the VM to another {role}: an edit of {_name(found)} doesn't change the VM's ControllerRevision."
+    return f"Edit {_name(found)}, which other VMs might use too, or refer the VM to another {role}."

@@ -33,6 +33,7 @@ __all__ = ["CHECK"]
 
 _TEXTS = Texts("feature_configuration")
 
+_BY_HCO = "Change HyperConverged only (evidence `change`): HCO reverts a direct edit of KubeVirt."
 _READ_HYPERCONVERGED = f"kubectl get hyperconvergeds.hco.kubevirt.io -n NAMESPACE {HYPERCONVERGED} -o yaml"
 
 
@@ -44,22 +45,18 @@ def advised_by_hco(finding: Finding, kubevirt: KubeVirt) -> Finding:
     if not kubevirt.managed_by_hco:
         return finding
     namespace = kubevirt.namespace
-    shown = "show_kubevirt" if finding.reason == "InvalidConfiguration" else "feature_gates"  # any value may be invalid
+    invalid = finding.reason == "InvalidConfiguration"
+    way = way_of_setting(finding.feature) if invalid else way_of_gate(finding.feature)
     return msgspec.structs.replace(
         finding,
-        next=_by_hco(finding),
+        next=_TEXTS.next(finding.reason, "hco") if invalid else _BY_HCO,
+        evidence={**finding.evidence, "change": f"{way.sentence(None)} {REVERTED}"},
         commands=tuple(
             each.replace("NAMESPACE", namespace).replace("NAME", kubevirt.name)
-            for each in (_READ_HYPERCONVERGED, command(shown))
+            # any value may be invalid
+            for each in (_READ_HYPERCONVERGED, command("show_kubevirt" if invalid else "feature_gates"))
         ),
     )
-
-
-def _by_hco(finding: Finding) -> str:
-    if finding.reason != "InvalidConfiguration":
-        return f"{way_of_gate(finding.feature).sentence(None)} {REVERTED}"
-    way = f"{way_of_setting(finding.feature).sentence(None)} {REVERTED}"
-    return _TEXTS.next("InvalidConfiguration", "hco", path=finding.feature, way=way)
 
 
 # Each gate of the two lists: whether it does there what it seems to.

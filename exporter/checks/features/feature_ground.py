@@ -106,6 +106,8 @@ def _finding(
     **facts: Any,
 ) -> Finding:
     more = {"source": known.source(facts["gate"])} if "gate" in facts else {}
+    if kubevirt.managed_by_hco:
+        more["change"] = _change(reason, facts.get("gate", ""))
     return Finding(
         reason=reason,
         severity=severity,
@@ -113,15 +115,15 @@ def _finding(
         message=message,
         feature=feature,
         group=feature,
-        next=_step(reason, facts.get("gate", "")) if kubevirt.managed_by_hco else "",
+        next=_TEXTS.next(reason, "hco") if kubevirt.managed_by_hco and reason != "NoKVM" else "",
         evidence=facts | more | {"version": str(known.version)},
     )
 
 
-def _step(reason: str, gate: str) -> str:
+def _change(reason: str, gate: str) -> str:
     """What to do where the HyperConverged object decides."""
     way = way_of_gate(gate).sentence(False) if gate else way_of_setting(_SETTINGS[reason]).sentence(None)
-    return _TEXTS.next(reason, "hco", way=f"{way} {REVERTED}")
+    return f"{way} {REVERTED}"
 
 
 CHECK = Check(

@@ -23,7 +23,7 @@ from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.templates import VirtualMachineInstanceReplicaSet
-from .feature_mismatch.evaluation import next_step, refusals
+from .feature_mismatch.evaluation import change_of, next_step, refusals
 from .feature_mismatch.states import because
 
 _DEFAULT = ("", IMPLICIT)
@@ -48,15 +48,19 @@ def find(view: View) -> Iterator[Finding]:
         for rule, whys in refusals(Ground(known), each.asks).items():
             stage = rule.bites(known)
             if stage in _BITES:
-                step = next_step(_TEXTS, "TemplateRequestsDisabled", rule, known, kubevirt.managed_by_hco)
-                yield _finding(each, rule, stage, whys, str(known.version), step)
+                yield _finding(each, rule, stage, whys, known, change_of(rule, known, kubevirt.managed_by_hco))
 
 
 def _finding(
-    each: VirtualMachineInstanceReplicaSet, rule: Rule, stage: Stage, whys: tuple[str, ...], version: str, step: str
+    each: VirtualMachineInstanceReplicaSet,
+    rule: Rule,
+    stage: Stage,
+    whys: tuple[str, ...],
+    known: Effective,
+    change: str,
 ) -> Finding:
     facts: dict[str, Any] = {"stage": stage.value, "why": list(whys), "answer": rule.message, "gate": rule.gate}
-    facts |= {"version": version, "replicas": each.replicas}
+    facts |= {"version": str(known.version), "replicas": each.replicas, "change": change}
     return Finding(
         reason="TemplateRequestsDisabled",
         severity=Severity.WARNING,
@@ -64,7 +68,7 @@ def _finding(
         message=_TEXTS.message("TemplateRequestsDisabled", feature=rule.phrase, why=because(whys)),
         feature=rule.id,
         group=rule.id,
-        next=step,
+        next=next_step(_TEXTS, "TemplateRequestsDisabled", rule, known, change),
         evidence={name: fact for name, fact in facts.items() if fact != ""},
     )
 

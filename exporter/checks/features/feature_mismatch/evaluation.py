@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from ....domain.acts import NOTHING_FORBIDDEN, Act, Forbids
@@ -32,15 +32,11 @@ _TEXTS = Texts("feature_mismatch")
 # Reasons of which the text without a name is for who has only that: an alert, and `steward explain`.
 _APART = ("PendingBlocked", "StartBlocked", "StoppedRequestsDisabled")
 _SETTINGS = {"PersistentReservation": "persistentReservationConfiguration.enabled"}  # once the gate is GA
-_CLAIMS = "virt-controller then restarts."
+_CLAIMS = ("virt-controller then restarts.",)
 _RESTARTS = {
-    "PersistentReservation": "virt-handler then restarts on every node.",
+    "PersistentReservation": ("virt-handler then restarts on every node.",),
     **dict.fromkeys(("GPUsWithDRA", "HostDevicesWithDRA", "NetworkDevicesWithDRA"), _CLAIMS),
 }
-_STATE = (
-    "Do not remove a persistent TPM or EFI before the VM's owner confirms that the guest needs no state of it: "
-    "KubeVirt can delete the state."
-)
 _LEFT = (
     "If KubeVirt already made a PVC of the missing StorageClass, delete that Pending PVC first. "
     "Never delete a bound PVC."
@@ -48,19 +44,24 @@ _LEFT = (
 
 
 @lru_cache(1024)
-def next_step(texts: Texts, reason: str, rule: Rule, known: Effective, by_hco: bool) -> str:
-    """The advice with where the feature can be allowed."""
-    ignored = reason in ("RunningStartedBefore", "StoppedRequestsDisabled") and rule.bites(known) in IGNORED
-    default, either = ("ignored", "ignored_either") if ignored else ("hco" if reason in _APART else "", "either")
+def change_of(rule: Rule, known: Effective, by_hco: bool) -> str:
+    """What allows the feature; empty where nothing does in this release."""
     gate = rule.gate if rule.gate and not (known.gates if rule.plain else known).on(rule.gate) else ""
-    if by_hco and (way := _in_hyperconverged(rule, gate, known)):
-        step = f"{texts.next(reason, default)} {way} {REVERTED}"
-    elif not by_hco and (way := _by_gate(gate, known) if gate else _by_setting(rule)):
-        step = texts.next(reason, either, way=way)
-    else:
-        step, gate = texts.next(reason, "only", version=known.version), ""
-    first = (_STATE,) if rule.id == "persistent_state" else ()
-    return " ".join((*first, step, *((_RESTARTS[gate],) if gate in _RESTARTS else ())))
+    own = _by_gate(gate, known) if gate else _by_setting(rule)
+    way = _in_hyperconverged(rule, gate, known) if by_hco else own
+    return " ".join((way, *((REVERTED,) if by_hco else ()), *_RESTARTS.get(gate, ()))) if way else ""
+
+
+@lru_cache(1024)
+def next_step(texts: Texts, reason: str, rule: Rule, known: Effective, change: str) -> str:
+    """`change` is what allows the feature."""
+    if not change:
+        return texts.next(reason, "only", version=known.version)
+    if reason in ("RunningStartedBefore", "StoppedRequestsDisabled") and rule.bites(known) in IGNORED:
+        return texts.next(reason, "ignored")
+    if rule.id == "persistent_state":
+        return texts.next(reason, "state")
+    return texts.next(reason, "either" if reason in _APART else "")
 
 
 def _by_gate(gate: str, known: Effective) -> str:
@@ -69,17 +70,17 @@ def _by_gate(gate: str, known: Effective) -> str:
     if gates.state(gate) in ("-", "DISC"):
         return ""
     if gates.state(gate) == "GA":
-        return f"set {_SETTINGS[gate]} of KubeVirt to true" if gate in _SETTINGS else ""
+        return f"Set {_SETTINGS[gate]} of KubeVirt to true." if gate in _SETTINGS else ""
     if gates.source(gate) == "disabled":
-        return f"remove {gate} from disabledFeatureGates of KubeVirt"
+        return f"Remove {gate} from disabledFeatureGates of KubeVirt."
     if written := gates.written(gate):
-        return f'correct "{written}" in featureGates of KubeVirt to {gate}'
-    return f"add {gate} to featureGates of KubeVirt"
+        return f'Correct "{written}" in featureGates of KubeVirt to {gate}.'
+    return f"Add {gate} to featureGates of KubeVirt."
 
 
 def _by_setting(rule: Rule) -> str:
     *others, last = rule.decides or ("",)
-    return f"change {', '.join(others)}{' and ' if others else ''}{last} of KubeVirt" if last else ""
+    return f"Change {', '.join(others)}{' and ' if others else ''}{last} of KubeVirt." if last else ""
 
 
 def _in_hyperconverged(rule: Rule, gate: str, known: Effective) -> str:
@@ -91,13 +92,6 @@ def _in_hyperconverged(rule: Rule, gate: str, known: Effective) -> str:
 def _sentence(decides: str) -> str:
     """Names of gates begin with a capital, paths of settings do not."""
     return (way_of_gate if decides[0].isupper() else way_of_setting)(decides).sentence(None)
-
-
-def _storage_step(reason: str, rule: Rule, known: Effective, by_hco: bool) -> str:
-    """What is missing is a StorageClass: the setting that names it is in the advice already."""
-    way = (f"{_in_hyperconverged(rule, '', known)} {REVERTED}",) if by_hco else ()
-    left = (_LEFT,) if known.state_storage_class else ()
-    return " ".join((texts_of(rule).next(reason), *way, *left))
 
 
 # Which requests are not allowed, and why; VMs that look alike share the answer.
@@ -176,7 +170,7 @@ def _brought(view: View, pair: Pair, found: Finding, asked: tuple[Request, ...],
     """With what brings what is refused of the VM, where its template does not ask for it."""
     rule = BY_ID[found.feature]
     refused = [each for each in asked if each[0] == rule.id and rule.why(ground, each[1])]
-    return with_bringers(view, found, pair.vm, refused, found.next) if pair.vm is not None and refused else found
+    return with_bringers(view, found, pair.vm, refused) if pair.vm is not None and refused else found
 
 
 def _states(
@@ -222,7 +216,7 @@ def _finding(
         next=_step(state.reason, rule, known, by_hco),
         does=() if _heals_without_state(state.reason, rule) else None,
         forbids=_forbids(rule, rule.bites(known), pair, state),
-        evidence=_evidence(pair, rule, whys, known),
+        evidence=_evidence(pair, rule, whys, known, by_hco),
     )
 
 
@@ -230,8 +224,9 @@ def _step(reason: str, rule: Rule, known: Effective, by_hco: bool) -> str:
     """Empty where it is the one that the reason declares, and where another check says what to do."""
     if reason == "HealsAtRestart" or rule in OF_NETWORKS:
         return _TEXTS.next(reason, "state") if _heals_without_state(reason, rule) else ""
-    step = _storage_step if rule.storage else partial(next_step, _TEXTS)
-    return step(reason, rule, known, by_hco)
+    if rule.storage:
+        return texts_of(rule).next(reason)
+    return next_step(_TEXTS, reason, rule, known, change_of(rule, known, by_hco))
 
 
 _LOSES = Forbids((Act.STOP, Act.RESTART, Act.END), "its next start can delete the state of its TPM or EFI")
@@ -269,7 +264,7 @@ def _forecast(
         feature=rule.id,
         group=rule.id,
         next=_step("BreaksAtUpgrade", rule, target, by_hco),
-        evidence=_evidence(pair, rule, whys, target) | {"state": state.reason},
+        evidence=_evidence(pair, rule, whys, target, by_hco) | {"state": state.reason},
     )
 
 
@@ -280,9 +275,11 @@ def _subject(pair: Pair, state: MismatchState) -> tuple[Ref, tuple[Ref, ...]]:
     return refs[0], tuple(refs[1:])
 
 
-def _evidence(pair: Pair, rule: Rule, whys: tuple[str, ...], known: Effective) -> dict[str, Any]:
+def _evidence(pair: Pair, rule: Rule, whys: tuple[str, ...], known: Effective, by_hco: bool) -> dict[str, Any]:
     facts: dict[str, Any] = {"stage": rule.bites(known).value, "why": list(whys), "answer": rule.message}
-    facts["version"] = str(known.version)
+    facts |= {"version": str(known.version), "change": change_of(rule, known, by_hco)}
+    if rule.storage and known.state_storage_class:
+        facts["volume"] = _LEFT
     if rule.gate:
         facts |= {"gate": rule.gate, "source": known.source(rule.gate)}
     if pair.vmi is not None:

@@ -190,7 +190,7 @@ def _finding(view: View, record: VirtualMachine | VirtualMachineInstance, lack: 
     # Of a VMI nothing is said: it stays here whatever becomes of its VM's instancetype.
     if isinstance(record, VirtualMachineInstance):
         return found
-    return with_bringers(view, found, record, lack.requests, REASONS[reason].next)
+    return with_bringers(view, found, record, lack.requests)
 
 
 def _message(reason: str, vmi: VirtualMachineInstance | None, lack: _Lack) -> str:

@@ -197,9 +197,7 @@ REMEDIATION = Remediation(
     risk=Risk.DOWNTIME,
     undo="restore the run strategy that the stop changed, which starts the VM; with Manual also virtctl start",
     opt_in=_ALLOWED,
-    note="Only while a drain is proven: by a drain taint, a NodeMaintenance, an annotation of the MachineConfig "
-    "operator or of kured, or `steward.kubevirt-steward.io/draining` on the Node. Without proof the plan is a "
-    "proposal, with the command that sets that annotation.",
+    note="Without proof of a drain, such as a drain taint, the plan is a proposal.",
 )
 
 

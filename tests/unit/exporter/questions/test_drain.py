@@ -132,7 +132,7 @@ STOP = "virtctl stop -n ns a"
     ("rows", "why", "next_", "command"),
     [
         (guest("a", migratable="HostDeviceNotLiveMigratable"), "HostDeviceNotLiveMigratable", "Fix the cause", STOP),
-        (guest("a", owned=False, migratable=False), "can't", "Nothing starts it", '"preconditions": {"uid": "u-a"}'),
+        (guest("a", owned=False, migratable=False), "can't", "Nothing restarts", '"preconditions": {"uid": "u-a"}'),
         (guest("a", **NONE), "strategy is None", "migrate the VMI now", "vmiName: a"),
         (guest("a", **NONE, migratable=False), "strategy is None", "shut it down now", STOP),
         (guest("a", strategy=None), "KubeVirt's default", "migrate the VMI now", "vmiName: a"),
@@ -141,7 +141,7 @@ STOP = "virtctl stop -n ns a"
         ([*guest("a", **NONE), pdb("b", "a", desired=2, expected=2, healthy=2)], "ready, 2 required", "lower its minAv",
          "kubectl edit poddisruptionbudgets.policy -n ns b"),
         ([*guest("a", {"ready": False}, paused=True, **NONE), pdb("b", "a", desired=2, expected=3, healthy=1)],
-         "paused, so its pod is not ready", "Make other pods", "kubectl get poddisruptionbudgets.policy -n ns"),
+         "paused, so its pod is not ready", "make other pods", "kubectl get poddisruptionbudgets.policy -n ns"),
         ([*guest("a", **NONE), pdb("b", "a"), pdb("c", "a")], "b, c", "leave only one", "-n ns c"),
         (guest("a", evacuation="node02"), "is for node node02", "request for node node02", "' node02 |"),
         (guest("a", **LEAVING), "KubeVirt has created no migration", "virt-controller", "virt-controller"),

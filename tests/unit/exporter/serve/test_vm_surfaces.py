@@ -180,8 +180,8 @@ If its node is drained
   blocked: NotMigratable: The VMI can't be live-migrated
     (DisksNotLiveMigratable), and its strategy allows no shutdown. KubeVirt
     would reject its evictions.
-    => Fix the cause in condition LiveMigratable. If that isn't possible, stop
-       the VM with its owner's consent, until the drain is over.
+    => Fix the cause in condition LiveMigratable. Otherwise, stop the VM with
+       its owner's consent.
        kubectl get virtualmachineinstances.kubevirt.io -n ns web -o yaml
        virtctl stop -n ns web
 

@@ -121,7 +121,7 @@ def test_a_migration_that_hangs_says_for_whom_it_waits(
             "virt-handler on node node02 back, or delete its pod to restart it",
         ),
         ("PreparingTarget", [DEAD], "switch the host off first, then delete the node"),
-        ("PreparingTarget", [], "kube-controller-manager runs, which deletes pods of a deleted node"),
+        ("PreparingTarget", [], "kube-controller-manager, which deletes pods of a deleted node"),
         ("TargetReady", [], "virt-handler on node node01 back, or delete its pod to restart it"),
         ("TargetReady", [DRAINED | {"ready": False}], "Bring node node01 back"),
         ("Scheduling", [{"kind": "Node", "name": "node02"}], "the containers of target pod b"),

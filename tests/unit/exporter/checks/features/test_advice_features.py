@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from exporter.checks import all_checks
-from exporter.checks.features.feature_mismatch.evaluation import next_step
+from exporter.checks.features.feature_mismatch.evaluation import change_of, next_step
 from exporter.checks.features.feature_mismatch.states import IGNORED, Pair, message, state_of
 from exporter.domain.features.configuration import Effective
 from exporter.facts.rule import Migrates, Rule, Stage
@@ -34,14 +35,15 @@ def vmi(domain: Row, **more: Any) -> Row:
     return {"kind": "VirtualMachineInstance", "name": "db", "vm": "u1", "domain": domain, "node": "node01", **more}
 
 
-def finding(reason: str, *rows: Row) -> Any:
+def finding(reason: str, *rows: Row, feature: str = "") -> Any:
     evaluation = Evaluation([check for check in all_checks() if check.id.startswith("feature_")])
     for row in rows:
         evaluation.seen(full(row))
     evaluation.evaluate()
     evaluation.now += 3600  # what nodes offer comes and goes for minutes
     evaluation.evaluate()
-    (found,) = (each for each in evaluation.engine.findings() if each.reason == reason)
+    there = (each for each in evaluation.engine.findings() if each.reason == reason)
+    (found,) = (each for each in there if feature in ("", each.feature))
     return found
 
 
@@ -82,12 +84,12 @@ def test_a_state_says_what_to_do_and_what_decides(reason: str, rows: list[Row], 
     found = finding(reason, kubevirt(), *rows)
 
     assert found.next.startswith(says)
-    decides = (
-        "add DownwardMetrics to featureGates of KubeVirt."
+    assert "(evidence `change`)" in found.next
+    assert found.evidence["change"] == (
+        "Add DownwardMetrics to featureGates of KubeVirt."
         if found.feature == "downward_metrics"
-        else "change network.binding of KubeVirt."
+        else "Change network.binding of KubeVirt."
     )
-    assert found.next.endswith(decides)
 
 
 def test_what_a_restart_settles_needs_no_decision_on_the_cluster() -> None:
@@ -118,19 +120,19 @@ def test_no_command_of_an_advice_changes_anything(check: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "domain", "says"),
     [
-        ({}, METRICS, "or add DownwardMetrics to featureGates of KubeVirt."),
+        ({}, METRICS, "Add DownwardMetrics to featureGates of KubeVirt."),
         (
             {"disabledGates": ["WorkloadEncryptionSEV"]},
             SEV,
-            "or remove WorkloadEncryptionSEV from disabledFeatureGates of KubeVirt.",
+            "Remove WorkloadEncryptionSEV from disabledFeatureGates of KubeVirt.",
         ),
-        ({"version": "v1.8.4"}, SEV, "or add WorkloadEncryptionSEV to featureGates of KubeVirt."),
+        ({"version": "v1.8.4"}, SEV, "Add WorkloadEncryptionSEV to featureGates of KubeVirt."),
         (
             {"labels": HCO},
             METRICS,
             (
-                "or allow the feature in KubeVirt. In HyperConverged kubevirt-hyperconverged, "
-                'entry "downwardMetrics" of spec.featureGates decides it: state Enabled (true in v1beta1). '
+                'In HyperConverged kubevirt-hyperconverged, entry "downwardMetrics" of spec.featureGates decides it: '
+                "state Enabled (true in v1beta1). "
                 f"{REVERTED}"
             ),
         ),
@@ -138,7 +140,6 @@ def test_no_command_of_an_advice_changes_anything(check: Any) -> None:
             {"labels": HCO, "version": "v1.8.4"},
             SEV,
             (
-                "or allow the feature in KubeVirt. "
                 "In HyperConverged kubevirt-hyperconverged, the annotation kubevirt.kubevirt.io/jsonpatch decides it: "
                 "add WorkloadEncryptionSEV to featureGates, and remove it from disabledFeatureGates if it is there. "
                 f"{REVERTED}"
@@ -149,40 +150,43 @@ def test_no_command_of_an_advice_changes_anything(check: Any) -> None:
 def test_the_object_that_decides_is_named(given: Row, domain: Row, says: str) -> None:
     found = finding("StartBlocked", kubevirt(**given), vm(domain))
 
-    assert found.next.endswith(f" {says}")
+    assert found.evidence["change"] == says
+    assert found.next == (
+        "Remove all rejected fields from the VM in one edit, or allow the feature (evidence `change`)."
+    )
 
 
 @pytest.mark.parametrize(
     ("given", "place"),
-    [({}, "change network.binding of KubeVirt."), ({"labels": HCO}, "spec.networking.networkBinding decides it.")],
+    [({}, "Change network.binding of KubeVirt."), ({"labels": HCO}, "spec.networking.networkBinding decides it.")],
 )
 def test_a_setting_that_decides_is_named(given: Row, place: str) -> None:
     found = finding("PendingBlocked", kubevirt(**given), vmi(BINDING, spec=ON_POD, phase="Pending"))
 
-    assert place in found.next
-    assert (REVERTED in found.next) is bool(given)
+    assert place in found.evidence["change"]
+    assert (REVERTED in found.evidence["change"]) is bool(given)
 
 
 def test_what_a_release_has_no_way_to_allow_is_not_offered() -> None:
     found = finding("StartBlocked", kubevirt(), vm(SLIRP, template=ON_POD))
 
     assert found.next == (
-        "Remove all rejected fields from the VM in one edit (test with `--dry-run=server`). "
-        "KubeVirt v1.9.0 can't allow the feature."
+        "Remove all rejected fields from the VM in one edit. KubeVirt v1.9.0 can't allow the feature."
     )
+    assert "change" not in found.evidence
 
 
 @pytest.mark.parametrize(
     ("version", "says"),
     [
-        ("v1.8.4", "or add PersistentReservation to featureGates of KubeVirt."),
-        ("v1.9.0", "or set persistentReservationConfiguration.enabled of KubeVirt to true."),
+        ("v1.8.4", "Add PersistentReservation to featureGates of KubeVirt."),
+        ("v1.9.0", "Set persistentReservationConfiguration.enabled of KubeVirt to true."),
     ],
 )
 def test_what_restarts_by_it_is_said(version: str, says: str) -> None:
     found = finding("StartBlocked", kubevirt(version), vm(LUN, template=CLAIM))
 
-    assert found.next.endswith(f"{says} virt-handler then restarts on every node.")
+    assert found.evidence["change"] == f"{says} virt-handler then restarts on every node."
 
 
 def test_a_volume_of_a_missing_class_has_to_go_first() -> None:
@@ -191,9 +195,12 @@ def test_a_volume_of_a_missing_class_has_to_go_first() -> None:
     none = finding("PendingBlocked", kubevirt(), pending)
 
     advice = "Create the StorageClass for VM state, or set vmStateStorageClass of KubeVirt to an existing one."
-    assert missing.next.startswith(f"{advice} If KubeVirt already made a PVC of the missing StorageClass, delete that")
-    assert missing.next.endswith("Never delete a bound PVC.")
-    assert none.next == advice
+    assert missing.next == none.next == advice
+    assert missing.evidence["volume"] == (
+        "If KubeVirt already made a PVC of the missing StorageClass, delete that Pending PVC first. "
+        "Never delete a bound PVC."
+    )
+    assert "volume" not in none.evidence
     assert "kubectl get storageclasses.storage.k8s.io" in missing.commands
 
 
@@ -202,7 +209,7 @@ def test_what_an_upgrade_breaks_is_allowed_as_in_the_new_release() -> None:
     found = finding("BreaksAtUpgrade", upgraded, vm(SEV, "Halted"))
 
     assert found.next.startswith("Before the upgrade completes, remove the feature from the VM, or ")
-    assert found.next.endswith("or add WorkloadEncryptionSEV to featureGates of KubeVirt.")
+    assert found.evidence["change"] == "Add WorkloadEncryptionSEV to featureGates of KubeVirt."
 
 
 def test_a_template_is_changed_or_its_feature_allowed() -> None:
@@ -212,7 +219,7 @@ def test_a_template_is_changed_or_its_feature_allowed() -> None:
     assert found.next.startswith(
         "Before the replica set needs another VMI, remove the feature from its template, or allow it"
     )
-    assert found.next.endswith(REVERTED)
+    assert found.evidence["change"].endswith(REVERTED)
 
 
 def test_what_no_node_is_for_is_switched_off_where_it_is_decided() -> None:
@@ -222,10 +229,14 @@ def test_what_no_node_is_for_is_switched_off_where_it_is_decided() -> None:
     setting = finding("NoKVM", kubevirt(labels=HCO), node)
 
     assert beside.next == "Disable the feature gate until nodes offer the device."
-    assert "annotation hco.kubevirt.io/deployAIE decides it: leave it out." in owned.next
-    assert "annotation kubevirt.kubevirt.io/jsonpatch decides it." in setting.next
-    assert owned.next.endswith(REVERTED)
-    assert setting.next.endswith(REVERTED)
+    assert owned.next.startswith("Disable the feature gate in HyperConverged (evidence `change`)")
+    assert owned.evidence["change"] == (
+        "In HyperConverged kubevirt-hyperconverged, the annotation hco.kubevirt.io/deployAIE decides it: leave it out. "
+        f"{REVERTED}"
+    )
+    assert "annotation kubevirt.kubevirt.io/jsonpatch decides it." in setting.evidence["change"]
+    assert setting.evidence["change"].endswith(REVERTED)
+    assert "change" not in beside.evidence
 
 
 @pytest.mark.parametrize(
@@ -242,6 +253,23 @@ def test_who_requests_a_network_device_is_named(by: Row, says: str) -> None:
     found = finding("StartBlocked", kubevirt(labels=by, gates=gates), nad, vm({}, networks={"b": "red"}))
 
     assert found.next.startswith(says)
+
+
+def test_the_state_of_a_tpm_or_efi_is_guarded_in_each_state() -> None:
+    """Whatever takes the device out of the VM or ends the guest can lose it."""
+    old, halted = kubevirt("v1.5.3"), vm(KEEPS, "Halted")
+    states: dict[str, list[Row]] = {
+        "StartBlocked": [old, vm(KEEPS)],
+        "StoppedRequestsDisabled": [old, halted],
+        "NotEditable": [old, vm(KEEPS), vmi(KEEPS)],
+        "WillFailAtRestart": [old, vm(KEEPS), vmi({})],
+        "PendingStartedBefore": [old, vm(KEEPS), vmi(KEEPS, phase="Scheduling")],
+        "BreaksAtUpgrade": [kubevirt("v1.6.0", target="v1.5.3"), halted],
+    }
+    said = [finding(reason, *rows, feature="persistent_state") for reason, rows in states.items()]
+
+    assert not [each.next for each in said if not re.match(r"Do not .*remove (the|its) TPM or EFI", each.next)]
+    assert not [each.next for each in said if not each.next.endswith("Allow the feature (evidence `change`).")]
 
 
 # -- every state has its text, wherever a refusal bites and whatever allows it
@@ -281,7 +309,7 @@ def test_what_fails_a_migration_or_is_ignored_can_be_allowed_in_each_release(min
     asked = [("MigrationBlocked", each) for each in fails]
     asked += [("RunningStartedBefore", each) for each in RULES if each.bites(known) in IGNORED]
     said = [
-        next_step(Texts("feature_mismatch"), reason, each, known, bool(labels))
+        next_step(Texts("feature_mismatch"), reason, each, known, change_of(each, known, bool(labels)))
         for reason, each in asked
         if each.counts_in(known)
     ]

@@ -66,25 +66,34 @@ PINS = {**REFERS, "revisionName": "copy"}
         (
             {"preference": REFERS},
             LIVE,
-            "Edit that object, which other VMs might use too, or refer the VM to another preference.",
+            f"Edit {PREFERENCE} linux, which other VMs might use too, or refer the VM to another preference.",
         ),
         (
             {"preference": REFERS, "preferenceRef": "copy"},
             KEPT,
-            "Refer the VM to another preference: an edit of the object doesn't change the ControllerRevision.",
+            (
+                f"Refer the VM to another preference: an edit of {PREFERENCE} linux doesn't change the VM's "
+                "ControllerRevision."
+            ),
         ),
-        ({"preference": PINS}, KEPT, "Refer the VM to another preference, without this revisionName."),
+        (
+            {"preference": PINS},
+            KEPT,
+            (
+                "The VM's spec pins ControllerRevision copy. Refer the VM to another preference, without this "
+                "revisionName."
+            ),
+        ),
     ],
     ids=["live", "copy", "pin"],
 )
-def test_the_next_step_names_what_can_be_edited(own: Row, rest: Row, says: str) -> None:
+def test_the_evidence_names_what_can_be_edited(own: Row, rest: Row, says: str) -> None:
     found = refused(KUBEVIRT, rest, vm(**own))
 
     assert found.message.endswith(f" The request comes from {PREFERENCE} linux.")
     assert found.next.startswith("Before the VM is needed, remove all rejected fields")
-    assert "add WorkloadEncryptionSEV" in found.next or "disabledFeatureGates" in found.next
-    assert found.next.endswith(says)
-    assert "not from the VM's template" in found.next
+    assert found.evidence["change"] == "Remove WorkloadEncryptionSEV from disabledFeatureGates of KubeVirt."
+    assert found.evidence["remove"] == [says]
     assert found.evidence["broughtBy"] == [f"{PREFERENCE} linux"]
     assert found.evidence.get("broughtFrom") == (None if rest is LIVE else ["copy"])
 
@@ -95,7 +104,7 @@ def test_what_the_template_asks_for_itself_is_not_brought() -> None:
 
     assert "The request comes from" not in found.message
     assert "broughtBy" not in found.evidence
-    assert "The request comes from" not in found.next
+    assert "remove" not in found.evidence
 
 
 def test_of_two_devices_one_is_of_the_template() -> None:
@@ -123,7 +132,7 @@ def test_what_no_node_offers_may_be_brought_too() -> None:
 
     assert lacking.message.endswith(" The request comes from VirtualMachineClusterInstancetype gpu.")
     assert lacking.next.startswith("Check the nodes for a cordon, taints")
-    assert "Edit that object" in lacking.next
+    assert lacking.evidence["remove"][0].startswith("Edit VirtualMachineClusterInstancetype gpu, which other VMs")
 
 
 def permitted(*names: str, mdev: str | None = None) -> list[Device]:

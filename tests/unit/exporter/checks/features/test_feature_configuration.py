@@ -112,7 +112,8 @@ def test_with_hco_the_field_of_hyperconverged_is_named() -> None:
     gate = one(**managed, gates=["DownwardMetrics"], disabledGates=["DownwardMetrics"])
     setting = one(**managed, configuration={"developerConfiguration": {"memoryOvercommit": -1}})
 
-    assert gate.next == (
+    assert gate.next == "Change HyperConverged only (evidence `change`): HCO reverts a direct edit of KubeVirt."
+    assert gate.evidence["change"] == (
         'In HyperConverged kubevirt-hyperconverged, entry "downwardMetrics" of spec.featureGates decides it. '
         "HCO reverts a direct edit of KubeVirt."
     )
@@ -120,13 +121,16 @@ def test_with_hco_the_field_of_hyperconverged_is_named() -> None:
         "kubectl get hyperconvergeds.hco.kubevirt.io -n kubevirt kubevirt-hyperconverged -o yaml"
     )
     assert setting.next.startswith("Do not restart KubeVirt components or begin an upgrade before")
-    assert "spec.virtualization.higherWorkloadDensity.memoryOvercommitPercentage decides it" in setting.next
+    assert setting.next.endswith("before you correct HyperConverged (evidence `change`).")
+    decides = "spec.virtualization.higherWorkloadDensity.memoryOvercommitPercentage decides it"
+    assert decides in setting.evidence["change"]
     assert one(name="kubevirt-kubevirt-hyperconverged", gates=["NoGate"]).next.endswith("direct edit of KubeVirt.")
-    assert one(**managed, gates=["WithHostModelCPU"]).next == (
+    assert one(**managed, gates=["WithHostModelCPU"]).evidence["change"] == (
         "If the annotation kubevirt.kubevirt.io/jsonpatch of HyperConverged kubevirt-hyperconverged lists it, correct "
         "that; else HCO does so by itself. HCO reverts a direct edit of KubeVirt."
     )
     assert "HyperConverged" not in one(gates=["NoGate"]).next
+    assert "change" not in one(gates=["NoGate"]).evidence
 
 
 def test_ways_in_hyperconverged() -> None:
