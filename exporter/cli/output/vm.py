@@ -187,8 +187,14 @@ def _of(found: VMWhole, *acts: str) -> Verdict | None:
 
 
 def _verdict(verdict: Verdict | None) -> Iterator[str]:
-    if verdict is not None:
-        yield paragraph(verdict.sentence, "  ", "    ")
+    if verdict is None:
+        return
+    if len(verdict.whys) > 1:
+        yield paragraph(f"{verdict.head}:", "  ", "    ")
+        for why in verdict.whys:
+            yield paragraph(f"{why}.", "  - ", "    ")
+    else:
+        yield paragraph(f"{': '.join((verdict.head, *verdict.whys))}.", "  ", "    ")
 
 
 def _step_once(stepped: set[tuple[str, ...]], following: str, commands: Sequence[str]) -> str:

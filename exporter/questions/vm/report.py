@@ -233,12 +233,16 @@ class Verdict(msgspec.Struct, frozen=True):
     reasons: tuple[Objection, ...] = ()
 
     @property
-    def sentence(self) -> str:
+    def head(self) -> str:
         done = {"start": "started", "restart": "restarted", "migrate": "migrated"}[self.act]
         if self.answer in ("yes", "changes"):
-            return f"It can be {done}{', with changes' if self.answer == 'changes' else ''}."
-        head = f"Do not {self.act} it" if self.answer == "no" else f"Whether it can be {done} is not known"
-        return f"{head}: {'; '.join(dict.fromkeys(map(str, self.reasons)))}."
+            return f"It can be {done}{', with changes' if self.answer == 'changes' else ''}"
+        return f"Do not {self.act} it" if self.answer == "no" else f"Whether it can be {done} is not known"
+
+    @property
+    def whys(self) -> tuple[str, ...]:
+        """What speaks against it, a clause each."""
+        return () if self.answer in ("yes", "changes") else tuple(dict.fromkeys(map(str, self.reasons)))
 
 
 class UpgradeOutcome(msgspec.Struct, frozen=True, rename="camel"):

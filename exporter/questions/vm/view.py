@@ -14,6 +14,7 @@ from ...domain.acts import Act
 from ...domain.drains.failures import FailedMigration
 from ...domain.drains.health import AILMENTS
 from ...engine.engine import Engine
+from ...facts.naming import counted, named
 from ...facts.record import Record
 from ...findings.advice import in_turn
 from ...findings.check import Check
@@ -49,14 +50,14 @@ def verdicts(
     """
     forbids = list(forbidding)
     able = {each.id: frozenset(_forbidden_by(each)) for each in checks}
-    silent = {each.check: each.why for each in blanks}
+    silent = list(blanks)
     made = []
     for act in _acts(found):
         no = [*_by_findings(act, forbids)]
         said = any(each.reason in AILMENTS for each in no)  # what is the matter with its node
         no += [Objection("", None, each) for each in _obstacles(act, found, of_node=not said)]
         no += [Objection("", None, each, passing=True) for each in _not_now(act, found)]
-        blank = [f"{check}: {why}" for check, why in silent.items() if able.get(check, frozenset()) & _PARTS[act]]
+        blank = _blank([each for each in silent if able.get(each.check, frozenset()) & _PARTS[act]])
         unknown = [Objection("", None, each) for each in dict.fromkeys((*_unseen(act, found), *blank))]
         if no:
             made.append(Verdict(act.name.lower(), "no", tuple(no)))
@@ -67,6 +68,17 @@ def verdicts(
             changes = restart is not None and bool(restart.identity or restart.revisions)
             made.append(Verdict(act.name.lower(), "changes" if changes else "yes"))
     return tuple(made)
+
+
+def _blank(silent: Iterable[Unknown]) -> Iterator[str]:
+    """Which checks have no answer, and why; of several causes the first, since the answer has all (`unanswered`)."""
+    by_why: dict[str, list[str]] = {}
+    for each in silent:
+        by_why.setdefault(each.why, []).append(each.check)
+    if by_why:
+        checks = sorted({check for some in by_why.values() for check in some})
+        more = f"; and {counted(len(by_why) - 1, 'more cause')}" if len(by_why) > 1 else ""
+        yield f"{named(checks)} {'have' if len(checks) > 1 else 'has'} no answer: {next(iter(by_why))}{more}"
 
 
 def _acts(found: VMWhole) -> Iterator[Act]:
