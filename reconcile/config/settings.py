@@ -9,8 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, Strict, create_model
 
-from exporter.config.forms import Address, Duration, HostNames, OptionalDuration, OptionalText, Text, setting
-from exporter.config.section import Section
+from exporter.config.forms import Address, Duration, HostNames, OptionalDuration, OptionalText, Section, Text, setting
 from exporter.config.settings import HOSTS, INSECURE, TLSSettings
 
 from ..plan.remediation import Remediation
