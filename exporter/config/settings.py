@@ -2,7 +2,7 @@
 
 A check's own settings are a struct in the check's module (`Check.settings`); `model_of` has a section for each check.
 
-The causes that somebody knows of: an entry of the list `acknowledged`.
+`Acknowledged` is an entry of the list of causes that somebody knows of.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ BREAKS = {
     "the steps of an attempt are a line": ("reconcile/carry_out/lease.py", "import reconcile.carry_out.attempt"),
     "a repair goes one way": ("reconcile/ledger/entry.py", "import reconcile.carry_out.loop"),
     "the demo and its API server know nothing of who reads them": ("demo/fleet/sample.py", "import exporter.store"),
-    "the API server does not know the demo's fleet": ("demo/apiserver/wire.py", "import demo.fleet.sample"),
+    "the API server does not know the demo's fleet": ("demo/apiserver/server.py", "import demo.fleet.sample"),
 }
 # Who may open which request: those with `GET` alone, and those with any.
 READS = ("exporter/kube", "reconcile/carry_out/fresh_reads.py", "demo/repairs.py")
