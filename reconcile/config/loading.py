@@ -18,8 +18,7 @@ from exporter.config.outside import is_local
 
 from ..plan.remediation import Remediation
 from .forms import DAYS, MODES, Blackout, ConfiguredMode, Day, NamespaceSelector, Window
-from .modes import may_write
-from .settings import SidecarConfig, model_of
+from .settings import SidecarConfig, may_write, model_of
 
 _MOST = 200  # windows and namespaces of which mistakes are explained one by one
 

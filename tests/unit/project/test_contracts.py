@@ -35,7 +35,7 @@ BREAKS = {
     "a command reads, then prints": ("exporter/cli/output/vm.py", "import exporter.cli.input.once"),
     "what evaluates is pure: no clock, no environment, no I/O": ("reconcile/plan/effects.py", "import time"),
     "what plans and decides knows nothing of what reads, writes and serves": (
-        "reconcile/decide/storm.py",
+        "reconcile/decide/storms.py",
         "import exporter.kube.errors",
     ),
     "the adapters import the Kubernetes client, and nothing else does": ("exporter/kube/probe.py", "import kubernetes"),

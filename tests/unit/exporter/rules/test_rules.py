@@ -25,8 +25,7 @@ from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.rules import all_areas
 from exporter.rules.hub import RECORDED as RECORDED_FOR_HUBS
 from exporter.rules.urgency import paging
-from reconcile.carry_out.board import ShownRepairs
-from reconcile.carry_out.metrics import Measures
+from reconcile.carry_out.metrics import Measures, ShownRepairs
 from reconcile.plan.remediations import all_remediations
 from tests.alerting_reasons import ALERTS, EVERY_RULE, RECORDED, alerting, kept, read_by
 from tests.all_of import all_of, named, whole
