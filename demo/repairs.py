@@ -21,8 +21,8 @@ from exporter.engine.engine import Engine
 from exporter.kube.get_json import whole
 from exporter.kube.transport import Transport
 from reconcile.app import run
-from reconcile.carry_out.board import ShownRepairs
 from reconcile.carry_out.finding_source import EngineSource, Observed
+from reconcile.carry_out.metrics import ShownRepairs
 from reconcile.config.settings import SidecarConfig, model_of
 from reconcile.decide.repair import Repair
 from reconcile.ledger import Entry, Ledger

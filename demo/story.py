@@ -15,8 +15,7 @@ from .apiserver.errors import ApiError
 from .apiserver.registry import timestamp, utc_now
 from .apiserver.resources import Obj
 from .apiserver.server import ApiServer
-from .fleet.catalogue import SIGNALLING, signalling
-from .fleet.faulty_instancetypes import UNVERSIONED
+from .fleet.faulty_instancetypes import SIGNALLING, UNVERSIONED, signalling
 from .fleet.instancetypes import copy, reference
 from .fleet.networks import GATES
 from .fleet.sample import healthy_vms

@@ -24,20 +24,19 @@ from .kube.background import alongside
 from .kube.client import Timeouts
 from .kube.reviews import Reviews
 from .kube.transport import Transport
-from .kube.watch.live import LiveSource
+from .kube.watch.reflector import LiveSource
 from .metrics.exposition import Causes, Exposition
-from .metrics.states import States
 from .metrics.telemetry import Served, Telemetry, registry_of
-from .metrics.text import Profile, SeriesLimit
+from .metrics.text import Profile, SeriesLimit, States
 from .offline.source import DumpSource, Progress
 from .questions import all_views
 from .rules.urgency import urgencies
 from .serve.access.access import Access
+from .serve.access.browsers import Sessions
 from .serve.access.decisions import Times
 from .serve.access.login import Login
-from .serve.access.sessions import Sessions
 from .serve.application import build, serving
-from .serve.page.outside import Outside
+from .serve.page.frame import Outside
 from .serve.reports.listings import Listings
 from .serve.reports.result_cache import Versions
 from .serve.routes import FOR_TENANTS, UNASKED, routes

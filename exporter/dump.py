@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .checks import all_checks
-from .config.acknowledged import acknowledgements_of
-from .config.settings import Config
+from .config.settings import Config, acknowledgements_of
 from .engine.engine import Engine
 from .engine.intake import Intake
 from .offline.files import files

@@ -1,17 +1,21 @@
-"""The only place that constructs the sidecar's parts, and ends them in order."""
+"""The only place that constructs the sidecar's parts, and ends them in order.
+
+Beside them it asks whether the API server holds the sidecar to its plans, and people to what they may approve.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import secrets
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from exporter.checks import all_checks
 from exporter.config.forms import address
@@ -29,24 +33,20 @@ from exporter.store.kind import ApiKind
 
 from .carry_out.alertmanager import Silences, alert_labels
 from .carry_out.attempt import Attempts, Shadowing
-from .carry_out.board import ShownRepairs
-from .carry_out.context import RunContext
 from .carry_out.execute import IdleWriter, PlanWriter, ServerAnswer
 from .carry_out.finding_source import ExporterSource, FindingSource
 from .carry_out.fresh_reads import ApiReads
 from .carry_out.lease import Election
-from .carry_out.lease_record import LeaseApi
+from .carry_out.lease_record import LeaseApi, NoElection
 from .carry_out.ledger_in_lease import LedgerInLease
-from .carry_out.metrics import Measures
+from .carry_out.metrics import Measures, RepairTotals, ShownRepairs
 from .carry_out.outcomes import AttemptOutcomes
 from .carry_out.pauses import Pauses
-from .carry_out.policies import PolicyProof
+from .carry_out.permission import RunContext
 from .carry_out.sidecar import Sidecar
 from .carry_out.situation import VMCounts
-from .carry_out.tenure import NoElection
 from .carry_out.verifying import Verifying
-from .config.modes import may_write, mode_of, shadows
-from .config.settings import SidecarConfig
+from .config.settings import SidecarConfig, may_write, mode_of, shadows
 from .decide.gates import Labels
 from .decide.repair import Found
 from .ledger import Entry, Ledger, Retention
@@ -58,6 +58,44 @@ from .plan.annotations import APPROVALS, PREFIX, paused_by
 from .plan.remediation import Remediation
 from .plan.remediations import all_remediations
 from .publish.server import build
+
+log = logging.getLogger(__name__)
+_AGAIN, _MISSING = 300.0, 30.0  # seconds until somebody may have deleted a policy, or applied one that was missing
+
+Ask: TypeAlias = Callable[[], Awaitable[tuple[bool | None, str]]]
+
+
+class PolicyProof:
+    """Where a remediation may write, at the start, and again. It keeps nothing from being written: RBAC and
+    the gates hold without a policy, which is the last thing in the way of whoever has the sidecar's token.
+    """
+
+    def __init__(self, ask: Mapping[str, Ask], standing: RepairTotals) -> None:
+        """For each policy what says whether it refuses what it has to, and why not; None where it was not answered."""
+        self._ask, self._standing = ask, standing
+        self._unknown: dict[str, str] = {}  # why, of each that was last not known
+
+    async def look(self) -> None:
+        for policy, ask in self._ask.items():
+            there, why = await ask()
+            unknown, self._unknown[policy] = self._unknown.get(policy), why if there is None else ""
+            if there is None:
+                if unknown != why:
+                    log.warning('event="policy check failed" policy=%s why="%s"', policy, why)
+                continue
+            before = self._standing.policies.get(policy)
+            if there is not before and not there:
+                log.error('event="policy missing" policy=%s why="%s"', policy, why)
+            elif there is not before:
+                log.info('event="policy found" policy=%s', policy)
+            self._standing.policies = {**self._standing.policies, policy: there}
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(_AGAIN if all(map(self._standing.policies.get, self._ask)) else _MISSING)
+
 
 _IDENTIFYING = 5.0  # seconds
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")

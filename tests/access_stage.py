@@ -13,9 +13,8 @@ from aiohttp import web
 
 from exporter.kube.reviews import Attributes, Resource, User
 from exporter.serve.access.access import Access
-from exporter.serve.access.asking import LOGIN, LOGOUT
+from exporter.serve.access.browsers import COOKIE, LOGIN, LOGOUT, Sessions
 from exporter.serve.access.login import Login
-from exporter.serve.access.sessions import COOKIE, Sessions
 from exporter.serve.access.viewer import signed_in, visible_to
 from exporter.serve.application import application, serving
 

@@ -16,7 +16,7 @@ from exporter.checks import all_checks
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.findings.check import Check
-from exporter.kube.watch.decode import Decoded, Decoder
+from exporter.kube.watch.listing import Decoded, Decoder
 from exporter.questions import all_views, drain
 from exporter.store.index import Index
 from exporter.store.kind import ApiKind

@@ -7,7 +7,7 @@ from typing import Any
 
 from exporter.counts.migrations import READING, MigrationFailures
 from exporter.engine.evaluate import at_once
-from exporter.kube.watch.decode import Decoder
+from exporter.kube.watch.listing import Decoder
 from exporter.questions.migrations import steps
 from exporter.store.decode import by_name
 from exporter.store.source import SyncState

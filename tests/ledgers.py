@@ -14,8 +14,8 @@ from demo.fleet.sample import sample_fleet
 from exporter.facts.record import Ref
 from reconcile.carry_out.outcomes import AttemptOutcomes
 from reconcile.ledger import Entry, Event, Ledger
-from reconcile.ledger.disk import Disk
 from reconcile.ledger.history import History
+from reconcile.ledger.writer import Disk
 from reconcile.plan.plan import Patch, Plan, Remove, Replace, Risk, Test
 
 __all__ = [

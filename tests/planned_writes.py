@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from demo.apiserver.patching import patched
+from demo.apiserver.writing import patched
 from reconcile.plan.annotations import PAUSED
 from reconcile.plan.effects import ABSENT, annotation, at, inverse
 from reconcile.plan.patterns import Pattern

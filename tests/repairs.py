@@ -8,7 +8,7 @@ from exporter.facts.record import Ref
 from exporter.facts.times import Skew
 from reconcile.config.settings import Mode, SidecarConfig, model_of
 from reconcile.decide.gates import Ask, Situation
-from reconcile.decide.storm import Storm
+from reconcile.decide.storms import Storm
 from reconcile.ledger.entry import Entry, Event
 from reconcile.ledger.history import History
 from reconcile.plan.annotations import PREFIX

@@ -22,7 +22,7 @@ from exporter.questions import all_views
 from exporter.rules.urgency import urgencies
 from exporter.serve.access.login import Login
 from exporter.serve.application import Guard, build, serving
-from exporter.serve.page.outside import Outside
+from exporter.serve.page.frame import Outside
 from exporter.serve.reports.listings import Listings
 from exporter.serve.reports.result_cache import Versions
 from exporter.serve.routes import routes

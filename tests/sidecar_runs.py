@@ -16,14 +16,13 @@ from exporter.kube.transport import Transport
 from reconcile.app import checks_of, kinds_of
 from reconcile.carry_out.alertmanager import Silences
 from reconcile.carry_out.attempt import Attempts, Shadowing
-from reconcile.carry_out.board import ShownRepairs
-from reconcile.carry_out.context import RunContext
 from reconcile.carry_out.execute import PlanWriter
 from reconcile.carry_out.finding_source import Observed, SourceError
 from reconcile.carry_out.fresh_reads import ApiReads
-from reconcile.carry_out.metrics import Measures
+from reconcile.carry_out.metrics import Measures, ShownRepairs
 from reconcile.carry_out.outcomes import AttemptOutcomes
 from reconcile.carry_out.pauses import Pauses
+from reconcile.carry_out.permission import RunContext
 from reconcile.carry_out.sidecar import Sidecar
 from reconcile.carry_out.situation import VMCounts
 from reconcile.carry_out.verifying import Verifying

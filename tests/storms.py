@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.kube.watch.decode import Decoder
+from exporter.kube.watch.listing import Decoder
 from exporter.store.decode import by_name
 from exporter.store.source import Source, SyncState
 from tests.engine_rows import KINDS, START

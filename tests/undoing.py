@@ -8,8 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from reconcile.carry_out.confirm import Confirmed
-from reconcile.carry_out.confirm_undo import confirm_undo
+from reconcile.carry_out.confirm import Confirmed, confirm_undo
 from reconcile.plan.managed_fields import applied
 from reconcile.plan.plan import Create, Patch, Refused
 from reconcile.plan.remediation import Remediation

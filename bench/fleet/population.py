@@ -19,7 +19,7 @@ from bench.fleet.managed import managed
 from bench.fleet.node_labels import labels
 from demo.apiserver.registry import timestamp
 from demo.apiserver.resources import Obj
-from demo.fleet.catalogue import offered
+from demo.fleet.faulty_instancetypes import offered
 from demo.fleet.networks import SampleNetwork, ground, nad, namespace, node
 from demo.fleet.samples import SampleVM, complete
 

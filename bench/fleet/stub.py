@@ -21,13 +21,13 @@ from aiohttp import web
 from bench.fleet.orders import OBJECTS, Orders, say
 from bench.fleet.population import Fleet
 from bench.fleet.storage import SERVED, Encoded, Prepared, Rows, Storage, encoded
-from demo.apiserver import wire
+from demo.apiserver import server
 from demo.apiserver.calls import ApiCall, PathTarget, read, target
 from demo.apiserver.discovery import document
 from demo.apiserver.errors import ApiError, not_found, page_not_found
+from demo.apiserver.listing import END_OF_LIST, bookmark
 from demo.apiserver.resources import ServedResource
 from demo.apiserver.server import HEALTH
-from demo.apiserver.watching import END_OF_LIST, bookmark
 
 _VERSION = "v1.36.3"
 _BOOKMARKS = 30.0  # seconds
@@ -42,23 +42,23 @@ class Stub:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
-            return await wire.send(request, self._answer(await read(request)))
+            return await server.send(request, self._answer(await read(request)))
         except ApiError as err:
-            return wire.refusal(err)
+            return server.refusal(err)
 
     async def publish(self, change: Prepared) -> None:
         line = b'{"type":"MODIFIED","object":%b}\n' % self.storage.put(change)
         for watch in self.watches[change.resource]:
             watch.put_nowait(line)
 
-    def _answer(self, call: ApiCall) -> wire.Answer:
+    def _answer(self, call: ApiCall) -> server.Answer:
         if call.method != "GET":
             raise page_not_found()
         if call.path in HEALTH:
             return 200, b"ok"
         found = document(call.path, SERVED, _VERSION)
         if found is not None:
-            return 200, wire.encode(found)
+            return 200, server.encode(found)
         at = target(
             call.path, lambda *asked: next((r for r in SERVED if (r.group, r.version, r.plural) == asked), None)
         )
@@ -77,7 +77,7 @@ class Stub:
         meta = {"resourceVersion": str(self.storage.version)}
         meta |= {"continue": str(end), "remainingItemCount": left} if left > 0 else {}  # type: ignore[dict-item]
         head = {"apiVersion": at.resource.api_version, "kind": f"{at.resource.kind}List", "metadata": meta}
-        return wire.encode(head)[:-1] + b',"items":[' + b",".join(rows.bodies[start:end]) + b"]}"
+        return server.encode(head)[:-1] + b',"items":[' + b",".join(rows.bodies[start:end]) + b"]}"
 
     async def _watch(self, at: PathTarget, call: ApiCall) -> AsyncGenerator[bytes]:
         seconds = float(call.query.get("timeoutSeconds") or 3600)

@@ -14,23 +14,53 @@ garbage collection, and every controller.
 
 import copy
 import json
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
 from pathlib import Path
 
 from aiohttp import web
 
-from . import wire
 from .calls import ApiCall, PathTarget, read, target
 from .discovery import document, openapi
 from .errors import ApiError, no_such_subresource, page_not_found
-from .listing import list_body, selected_page
+from .listing import Watches, WatchPace, list_body, selected_page
 from .registry import Registry, merged
 from .resources import RESOURCES, Obj, ServedResource
 from .storage import Storage
 from .subresources import PREFIX, SubresourceHandler
 from .tables import table, wants_table
-from .watching import Watches, WatchPace
 from .writing import WriteHandler
+
+JSON = {"Content-Type": "application/json"}
+
+Answer = tuple[int, bytes] | AsyncGenerator[bytes]
+"""HTTP status and the whole body, or the lines of a watch as they come."""
+
+
+def encode(obj: Obj) -> bytes:
+    return json.dumps(obj, separators=(",", ":")).encode()
+
+
+def refusal(err: ApiError) -> web.Response:
+    return web.Response(status=err.code, body=err.body(), headers={"Content-Type": err.content_type} | err.headers)
+
+
+async def send(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
+    """Sends an answer. An ApiError before the first line becomes the answer."""
+    if isinstance(answer, tuple):
+        status, body = answer
+        return web.Response(status=status, body=body, headers=JSON)
+    response = web.StreamResponse(headers=JSON)
+    async with aclosing(answer):
+        first = await anext(answer)
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        if first:
+            await response.write(first)
+        async for line in answer:
+            await response.write(line)
+    return response
+
 
 VERSION = "v1.33.2"
 HEALTH = ("/healthz", "/livez", "/readyz")
@@ -108,12 +138,12 @@ class ApiServer:
         try:
             return await self._respond(request)
         except ApiError as err:
-            return wire.refusal(err)
+            return refusal(err)
 
     async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
-        return await wire.send(request, self._answer(await read(request)))
+        return await send(request, self._answer(await read(request)))
 
-    def _answer(self, call: ApiCall) -> wire.Answer:
+    def _answer(self, call: ApiCall) -> Answer:
         if call.path.startswith(PREFIX):
             return self._subresources.put(call)
         if call.method != "GET":
@@ -122,7 +152,7 @@ class ApiServer:
             return 200, b"ok"
         found = document(call.path, self._served, VERSION) or openapi(call.path, self._served)
         if found is not None:
-            return 200, wire.encode(found)
+            return 200, encode(found)
         at = self._target(call)
         if call.watch:
             return self._watches.stream(at, call.query)

@@ -1,4 +1,7 @@
-"""What is wrong with instancetypes and preferences in the sample fleet: one function per case."""
+"""What is wrong with instancetypes and preferences in the sample fleet: one function per case.
+
+`offered` has those that the VMs refer to.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,17 +9,47 @@ from datetime import datetime, timedelta
 
 from ..apiserver.registry import timestamp
 from ..apiserver.resources import Obj
-from .catalogue import SIGNALLING, offered
 from .instancetypes import copy, copy_name, kept
 from .networks import NODES
 from .objects import condition, new
 from .samples import SampleVM, complete, uid, virtual_machine
 from .trouble import Case, trouble
 
+SIGNALLING = "signalling"
+_CLUSTER = "VirtualMachineClusterInstancetype"
+_OURS = {"instancetype.kubevirt.io/vendor": "kubevirt.io", "app.kubernetes.io/managed-by": "virt-operator"}
+
+
+def offered(now: datetime) -> dict[str, Obj]:
+    """By name."""
+    born = timestamp(now - timedelta(days=190))
+    sizes = {"u1.medium": (1, "4Gi"), "u1.large": (2, "8Gi"), "u1.xlarge": (4, "16Gi"), "o1.large": (2, "8Gi")}
+    specs = {name: {"cpu": {"guest": cpus}, "memory": {"guest": memory}} for name, (cpus, memory) in sizes.items()}
+    made = {name: kept(_CLUSTER, "", name, spec, **_meta(_CLUSTER, name, born)) for name, spec in specs.items()}
+    kind, name = "VirtualMachineClusterPreference", "windows.11"
+    wants = {
+        "cpu": {"preferredCPUTopology": "sockets"},
+        "devices": {"preferredDiskBus": "sata"},
+        "requirements": {"cpu": {"guest": 2}, "memory": {"guest": "4Gi"}},
+    }
+    return {**made, name: kept(kind, "", name, wants, **_meta(kind, name, born)), SIGNALLING: signalling(born)}
+
+
+def signalling(born: str, generation: str = "") -> Obj:
+    """The instancetype of a namespace; `generation` tells one from the next that is created under its name."""
+    kind = "VirtualMachineInstancetype"
+    own = uid(kind, "telecom", SIGNALLING, generation)
+    spec = {"cpu": {"guest": 2}, "memory": {"guest": "2Gi"}}
+    return kept(kind, "telecom", SIGNALLING, spec, uid=own, created=born, generation=1)
+
+
+def _meta(kind: str, name: str, born: str) -> Obj:
+    return {"uid": uid(kind, "", name), "created": born, "generation": 1, "labels": _OURS}
+
+
 UNVERSIONED = ("smsc-3", "smsc-4")
 """The VMs of namespace telecom that have no copy of their instancetype."""
 _UNGUARDED = "and nothing prevents its deletion"
-_CLUSTER = "VirtualMachineClusterInstancetype"
 
 
 def lost(now: datetime) -> list[Case]:

@@ -16,13 +16,12 @@ from exporter.config.documents import in_yaml, schema_of
 from exporter.config.keys import Key, keys_within
 from exporter.store.kind import ApiKind
 from exporter.store.reader import Reader
-from reconcile.carry_out.board import ShownRepairs
-from reconcile.carry_out.metrics import Measures
+from reconcile.carry_out.metrics import Measures, ShownRepairs
 from reconcile.cli import commands
+from reconcile.cli.commands.role import in_lines
 from reconcile.config.forms import Blackout, LabelRequirement, NamespaceSelector, Window
 from reconcile.config.settings import Mode, model_of
 from reconcile.decide.gates import GATES
-from reconcile.permissions.manifests import in_lines
 from reconcile.permissions.rbac import base_roles, write_role
 from reconcile.plan import words
 from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation

@@ -1,4 +1,7 @@
-"""The forms that a value can have: pydantic's own types, and those that say themselves how they are written."""
+"""The forms that a configuration file has, the exporter's or the sidecar's: a mapping (`Section`) and its values.
+
+Values are pydantic's own types, and those that say themselves how they are written.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,20 @@ import re
 from datetime import timedelta
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, Strict, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    Strict,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
 from ..facts.versions import FORM, parse
 from ..findings.check import Setting
@@ -162,3 +178,28 @@ def field_of(annotation: Any, name: str, default: Any) -> tuple[Any, Any]:
     kind, noun = _TYPES[kind]
     noun += f" of {noted.unit}" if noted.unit else ""
     return kind, setting(default, noted.meaning, noun, noted.low, noted.high, alias=name)
+
+
+class Section(BaseModel):
+    """A mapping of the file. Its keys are in camel case there."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        strict=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        validate_by_name=True,
+        serialize_by_alias=True,
+        json_schema_extra={"type": ["object", "null"]},  # a section may be empty: all of it may be comments
+    )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _prepare(cls, value: Any, info: ValidationInfo) -> Any:
+        kind: Any = cls.model_fields[info.field_name or ""].annotation
+        if value is None:
+            if isinstance(kind, type) and issubclass(kind, Section):
+                return kind()
+            raise PydanticCustomError("no_value", "it has no value")
+        # For JSON schemas, too, 5.0 is a whole number.
+        return int(value) if kind is int and isinstance(value, float) and value.is_integer() else value

@@ -15,10 +15,9 @@ from typing import Any
 from ..findings.check import Check
 from ..store.kind import ApiKind
 from .file import opened
-from .keys import Key, below, keys_of, tree_of
+from .keys import Key, below, keys_of, refusals, tree_of
 from .mistakes import Mistake, Mistakes, nearest
 from .names import CONFIG_VARIABLE, PREFIX
-from .refusals import refusals
 from .settings import Config, model_of
 
 # Kubernetes sets such variables for a service; one may be called `steward`.

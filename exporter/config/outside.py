@@ -10,9 +10,8 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import AfterValidator, Strict, WithJsonSchema, model_validator
 
-from .forms import OptionalText, Text, setting
+from .forms import OptionalText, Section, Text, setting
 from .mistakes import nearest, quoted
-from .section import Section
 
 # URLs of servers that are asked.
 

@@ -1,6 +1,8 @@
 """What can be set, with its defaults: the models of a file.
 
 A check's own settings are a struct in the check's module (`Check.settings`); `model_of` has a section for each check.
+
+`Acknowledged` is an entry of the list of causes that somebody knows of.
 """
 
 from __future__ import annotations
@@ -11,10 +13,19 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
-from pydantic import Field, Strict, create_model
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Strict,
+    WithJsonSchema,
+    create_model,
+    model_serializer,
+)
 
+from ..findings.causes import DAY_OR_MOMENT, Acknowledgement, Acknowledgements, moment_of
 from ..findings.check import Check
-from .acknowledged import Acknowledged
+from ..findings.severity import Severity
 from .forms import (
     Address,
     Duration,
@@ -24,14 +35,71 @@ from .forms import (
     OptionalServer,
     OptionalText,
     OptionalVersion,
+    Section,
+    Text,
     WhichVMs,
     field_of,
     setting,
 )
-from .mistakes import listed
+from .mistakes import listed, quoted
 from .names import LISTEN, LOG_LEVEL, LOG_LEVELS, LogLevel
 from .outside import Link
-from .section import Section
+
+MOST = 500  # entries
+_ID = "[0-9a-f]{16}"
+_Severity = Literal["info", "warning", "critical"]
+
+
+def _cause(text: str) -> str:
+    if len(text) != 16 or not set(text) <= set("0123456789abcdef"):
+        raise ValueError(
+            f"{quoted(text)} is not the ID of a cause: 16 digits and a to f. Run `steward check -o wide` to list IDs"
+        )
+    return text
+
+
+def _until(text: str) -> str:
+    moment_of(text)
+    return text
+
+
+_Cause = Annotated[str, AfterValidator(_cause), WithJsonSchema({"type": "string", "pattern": f"^{_ID}$"})]
+_Until = Annotated[str, AfterValidator(_until), WithJsonSchema({"type": "string", "pattern": f"^{DAY_OR_MOMENT}$"})]
+
+
+class AcknowledgedSettings(Section):
+    """A cause that somebody knows of."""
+
+    cause: _Cause = Field(title="id of a cause", description="Its ID, as shown by the web UI and `-o wide`.")
+    until: _Until = Field(
+        title="date or time",
+        description="When it expires: 2026-12-01, which is the beginning of that day in UTC, or a time such as "
+        "2026-12-01T08:00:00Z.",
+    )
+    because: Text = Field(title="text", description="Reason, shown with the acknowledged cause.")
+    by: OptionalText = setting(None, "Name recorded with the acknowledgement.", "text")
+    severity: _Severity = setting(
+        "warning",
+        "Highest severity that is acknowledged. Worse findings are shown as usual.",
+        listed(get_args(_Severity)),
+    )
+
+    @model_serializer(mode="wrap")
+    def _written(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As a file may have it: without what is not set."""
+        return {name: value for name, value in written(self).items() if value is not None}
+
+    @property
+    def taken(self) -> Acknowledgement:
+        return Acknowledgement(self.cause, moment_of(self.until), self.because, self.by or "", Severity(self.severity))
+
+
+Acknowledged = Annotated[tuple[AcknowledgedSettings, ...], Strict(False), Field(max_length=MOST)]
+
+
+def acknowledgements_of(entries: tuple[AcknowledgedSettings, ...]) -> Acknowledgements:
+    return Acknowledgements(each.taken for each in entries)
+
 
 INSECURE = "true serves plain HTTP without tokens: every client can read everything. Without it TLS is required."
 HOSTS = "Names accepted without TLS, in addition to localhost, the host of `listen` and every IP address."

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ..facts.record import Record
-from ..store.change import Change
-from ..store.cluster import Cluster
+from ..store.cluster import Change, Cluster
 from ..store.kinds.kube_virt import KubeVirt
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .base import Gauge, Sample, State

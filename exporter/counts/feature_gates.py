@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..domain.features.configuration import Effective, effective
-from ..store.change import Change
-from ..store.cluster import Cluster
+from ..store.cluster import Change, Cluster
 from ..store.kinds.kube_virt import KubeVirt
 from ..store.source import UNREADABLE
 from .base import Gauge, Sample, State

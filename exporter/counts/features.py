@@ -18,8 +18,7 @@ from ..domain.instancetypes.resolving import LIVE
 from ..facts.record import Record
 from ..facts.rule import Request
 from ..facts.rules import RULES
-from ..store.change import Change
-from ..store.cluster import Cluster
+from ..store.cluster import Change, Cluster
 from ..store.index import Index
 from ..store.kinds import controller_revision, kube_virt, virtual_machine, virtual_machine_instance
 from ..store.kinds.controller_revision import ControllerRevision

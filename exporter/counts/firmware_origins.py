@@ -8,8 +8,7 @@ from enum import StrEnum
 
 from ..domain.identity.identity import Identified, identified
 from ..facts.firmware import invalid
-from ..store.change import Change
-from ..store.cluster import Cluster
+from ..store.cluster import Change, Cluster
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .base import Gauge, Sample, State

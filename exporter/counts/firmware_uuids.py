@@ -17,8 +17,7 @@ from ..domain.identity.identity import Identified, identified
 from ..domain.identity.indexes import IDENTITY, SAVED_IDENTITY
 from ..facts.firmware import random
 from ..facts.record import Record
-from ..store.change import Change
-from ..store.cluster import Cluster
+from ..store.cluster import Change, Cluster
 from ..store.kinds.snapshots import VirtualMachineSnapshotContent
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance

@@ -25,8 +25,7 @@ from ..domain.instancetypes.resolving import (
 )
 from ..facts.matching import ROLES, MatcherRole, kind_of
 from ..facts.record import Record, Ref
-from ..store.change import Change
-from ..store.cluster import Cluster
+from ..store.cluster import Change, Cluster
 from ..store.kinds import controller_revision, kube_virt, virtual_machine
 from ..store.kinds.controller_revision import ControllerRevision, Stash
 from ..store.kinds.instancetypes import CLUSTER_WIDE, INSTANCETYPES, Kept

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from ..domain.drains.failures import CLASSES, OTHER, FailedMigration, failed_migration, failure_of, failures_shown
 from ..facts.record import Record
-from ..store.change import Change
-from ..store.cluster import Cluster
+from ..store.cluster import Change, Cluster
 from ..store.indexes.drains import PART
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from ..domain.drains.departure import DrainContext, DrainState, departures, drain_context, node_context
 from ..domain.drains.departure.context import INDEXES
 from ..domain.drains.health import grounded
-from ..store.change import Change
-from ..store.cluster import Cluster
+from ..store.cluster import Change, Cluster
 from ..store.indexes.drains import NODE, PDB, RUNNING
 from ..store.kinds.kube_virt import KubeVirt
 from ..store.kinds.node import Node, NodeMaintenance

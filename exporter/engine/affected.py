@@ -8,8 +8,7 @@ from typing import TypeAlias
 
 from ..facts.record import Record
 from ..findings.check import PER_CLUSTER, Check
-from ..store.change import Change
-from ..store.cluster import Cluster
+from ..store.cluster import Change, Cluster
 from ..store.index import Index
 from ..store.kind import Reach
 

@@ -27,7 +27,7 @@ from ..findings.causes import Acknowledgement, Acknowledgements
 from ..findings.check import PER_FLEET, Check
 from ..findings.finding import Finding, Unknown
 from ..findings.severity import Severity
-from ..store.change import Change
+from ..store.cluster import Change
 from ..store.index import Index
 from ..store.reader import Reader, cluster_of
 from ..store.source import Source, SyncState, Undecodable

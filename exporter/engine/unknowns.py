@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from ..findings.check import Check
 from ..findings.finding import Unknown
-from ..store.change import Change
-from ..store.cluster import Cluster
+from ..store.cluster import Change, Cluster
 from ..store.source import UNREADABLE, Undecodable, unreadable_in
 from .evaluate import Answerable, hidden, standing
 

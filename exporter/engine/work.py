@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from ..facts.record import Record
 from ..findings.check import PER_CLUSTER, Check
 from ..findings.finding import Finding
-from ..store.change import Change
-from ..store.cluster import Cluster
+from ..store.cluster import Change, Cluster
 from ..store.source import UNREADABLE, Undecodable, unreadable_in
 from .affected import CLUSTER, Crowd, concerned, crowd, crowds, everything, few
 from .evaluate import Answer, Answerable, evaluating

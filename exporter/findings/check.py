@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from ..domain.acts import Act, Forbids
 from ..facts.record import Record
-from ..store.change import Change
-from ..store.cluster import Cluster
+from ..store.cluster import Change, Cluster
 from ..store.index import Index
 from ..store.indexes.networks import NAD, NETWORK, SEVERAL_VMS, VM
 from ..store.kind import Kind, Reach

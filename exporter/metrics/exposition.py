@@ -27,8 +27,7 @@ from ..engine.open_cause import OpenCause
 from ..findings.check import Check, Family
 from ..findings.finding import Finding
 from ..findings.severity import Severity
-from .states import States
-from .text import Histogram, SeriesLimit, escaped, head
+from .text import Histogram, SeriesLimit, States, escaped, head
 
 # How many objects each cause has: what there is to do, as one series each.
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ..counts.addresses import AddressUsage, owner_lives
-from ..counts.networks import SubnetReport, subnet_reports
+from ..counts.networks import AddressUsage, SubnetReport, owner_lives, subnet_reports
 from ..domain.networks.users import users_of
 from ..engine.engine import Engine
 from ..facts.naming import NAMED, named

@@ -16,7 +16,7 @@ from aiohttp.web_protocol import RequestPayloadError
 
 from ..engine.engine import Engine
 from ..kube.background import alongside
-from .access.same_origin import SameOrigin
+from .access.browsers import SameOrigin
 from .server.certificates import Certificates
 from .server.connections import IN_USE, Connections
 from .server.rooms import NoPlaceError, leave, most_connections, quiet_about_descriptors

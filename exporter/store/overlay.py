@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..facts.record import Record
-from .change import Change
-from .cluster import Cluster
+from .cluster import Change, Cluster
 from .index import Index, Layered
 
 R = TypeVar("R", bound=Record)

@@ -21,8 +21,17 @@ from exporter.kube.clocks import boottime
 from exporter.kube.errors import KubeError, StatusError, UnreachableError
 from exporter.kube.transport import Transport
 
-from .lease_record import PREFIX, RESERVED, Contender, LeaseApi, LeaseRecord, unheld
-from .tenure import NotLeadingError, Tenure, WithheldError
+from .lease_record import (
+    PREFIX,
+    RESERVED,
+    Contender,
+    LeaseApi,
+    LeaseRecord,
+    NotLeadingError,
+    Tenure,
+    WithheldError,
+    unheld,
+)
 
 __all__ = ["Election", "NotLeadingError", "boottime"]
 

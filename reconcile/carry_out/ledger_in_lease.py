@@ -22,7 +22,7 @@ from ..plan.annotations import ACCEPT as ACCEPTED
 from ..plan.annotations import PREFIX
 from ..plan.requests import metadata
 from .fresh_reads import Reads, document
-from .tenure import WithheldError
+from .lease_record import WithheldError
 
 log = logging.getLogger(__name__)
 LEDGER = "ledger"  # the Lease's annotation, without its prefix

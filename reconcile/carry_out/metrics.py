@@ -1,12 +1,17 @@
-"""The sidecar's own metrics. All labels are from closed sets, so their number does not grow with the fleet."""
+"""The sidecar's own metrics. All labels are from closed sets, so their number does not grow with the fleet.
+
+`ShownRepairs` is what is known of each repair now, for all that show it: the API, the page, the metrics.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter as Count
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import get_args
 
+import msgspec
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -14,12 +19,48 @@ from prometheus_client.registry import Collector
 from exporter.config.reloading import ReloadStatus
 from exporter.facts.times import Skew
 
-from ..config.modes import may_write, mode_of
-from ..config.settings import SidecarConfig
+from ..config.settings import SidecarConfig, may_write, mode_of
 from ..decide.canary import CanaryState, ShownCanary
+from ..decide.repair import Repair
 from ..plan.annotations import APPROVALS
 from ..plan.remediation import Remediation
-from .board import ShownRepairs
+
+
+class ShownRepairs:
+    """The repairs by finding and remediation. `changed` is notified when one differs."""
+
+    def __init__(self) -> None:
+        self._repairs: dict[tuple[str, str], Repair] = {}
+        self.generation = 0
+        self.changed = asyncio.Condition()
+
+    def all(self) -> list[Repair]:
+        return list(self._repairs.values())
+
+    def get(self, fingerprint: str, remediation: str) -> Repair | None:
+        return self._repairs.get((fingerprint, remediation))
+
+    async def put(self, repair: Repair) -> None:
+        key = repair.fingerprint, repair.remediation
+        before = self._repairs.get(key)
+        self._repairs[key] = repair
+        if before is None or msgspec.structs.replace(before, at=repair.at) != repair:
+            await self._notify()
+
+    async def keep(self, keys: Iterable[tuple[str, str]]) -> None:
+        """Forgets all others."""
+        wanted = set(keys)
+        gone = [key for key in self._repairs if key not in wanted]
+        for key in gone:
+            del self._repairs[key]
+        if gone:
+            await self._notify()
+
+    async def _notify(self) -> None:
+        self.generation += 1
+        async with self.changed:
+            self.changed.notify_all()
+
 
 PREFIX = "kubevirt_steward_repair"
 _MODES = ("off", "plan", "shadow", "approve", "auto")

@@ -22,8 +22,8 @@ from ..plan.annotations import PAUSED, PREFIX, RESUMED, resumed_at, resumed_by, 
 from ..plan.requests import MANAGER
 from .execute import ServerAnswer, WriteOutcome
 from .fresh_reads import Reads, object_path
+from .lease_record import NotLeadingError
 from .situation import annotated
-from .tenure import NotLeadingError
 
 log = logging.getLogger(__name__)
 _AHEAD = 60.0  # seconds by which another clock may be ahead; what is later would lift every pause to come

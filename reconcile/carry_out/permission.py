@@ -1,24 +1,71 @@
-"""Whether a write is permitted: by the gates, on what is read then, and by an approval."""
+"""Whether a write is permitted: by the gates, on what is read then, and by an approval.
+
+`RunContext` is what the loop works with, and a `Candidate` what it works on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ..config.modes import is_stricter, mode_of
-from ..config.settings import Mode
+from exporter.facts.times import Skew
+from exporter.findings.check import Check
+from exporter.store.kind import ApiKind
+
+from ..config.settings import Mode, SidecarConfig, is_stricter, mode_of
 from ..decide.approval import approved
 from ..decide.canary import on_trial
-from ..decide.gates import Ask, Blocked, Situation, blocked, half_used
+from ..decide.gates import Ask, Blocked, Labels, Situation, blocked, half_used
 from ..decide.repair import Found
+from ..ledger import Entry
 from ..ledger.history import Attempt
 from ..plan.annotations import APPROVED_PLAN, annotations_of
 from ..plan.plan import Refused
+from ..plan.remediation import Remediation
+from .attempt import Attempts, Shadowing
 from .confirm import Confirmed
-from .context import Candidate, RunContext
 from .fresh_reads import Reads
-from .situation import labels_of_namespace, of_namespace, of_vm, upgrading
+from .metrics import Measures, ShownRepairs
+from .outcomes import AttemptOutcomes
+from .situation import VMCounts, labels_of_namespace, of_namespace, of_vm, upgrading
+
+
+@dataclass(frozen=True)
+class Candidate:
+    found: Found
+    remediation: Remediation
+    mode: Mode
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.found.hint.fingerprint, self.remediation.id
+
+
+@dataclass
+class RunContext:
+    """What a loop works with. Its `config` is another one once that is reloaded: ask for it each time."""
+
+    config: SidecarConfig
+    remediations: tuple[Remediation, ...]
+    checks: Mapping[str, Check]
+    settings: Mapping[str, Any]  # of the checks
+    assumed: str  # the upstream version to take KubeVirt for; empty for the one that it reports
+    kinds: Mapping[str, ApiKind[Any]]
+    reads: Reads
+    vms: VMCounts
+    attempts: Attempts
+    shadowing: Shadowing
+    kept: Callable[[Entry], None]  # takes each new entry of the ledger
+    following: AttemptOutcomes
+    repairs: ShownRepairs
+    measures: Measures
+    # Why everything is paused now, as the Lease says; empty where it is not, None where the Lease could not be read.
+    paused: Callable[[], str | None]
+    labels: Callable[[Found], Labels]  # of the alert of a finding
+    clock: Callable[[], float]  # seconds since 1970
+    skew: Callable[[], Skew | None]  # between that clock and the API server's, as it is now
+    timer: Callable[[], float]
 
 
 class Permission:

@@ -12,27 +12,24 @@ from dataclasses import replace
 from exporter.config.reloading import ReloadStatus
 from exporter.kube.errors import KubeError
 
-from ..config.modes import shadows
-from ..config.settings import SidecarConfig
+from ..config.settings import SidecarConfig, shadows
 from ..decide.canary import shown
 from ..decide.gates import Situation
-from ..decide.rises import Open
-from ..decide.storm import Storm
-from ..decide.storms import Sizes, Storms
+from ..decide.storms import Open, Sizes, Storm, Storms
 from ..ledger import Counted, Event, Ledger, LedgerError
 from ..ledger.history import History
 from ..ledger.manual import ManualLedger
 from ..plan.annotations import PREFIX, resumed_at
 from .alertmanager import Silences
 from .attempt import AttemptState
-from .board import ShownRepairs
-from .context import Candidate, RunContext
 from .finding_source import FindingSource, Observed, SourceError
 from .lease import Election, NotLeadingError
+from .lease_record import NoElection
 from .loop import Loop
+from .metrics import ShownRepairs
 from .pauses import Pauses
+from .permission import Candidate, RunContext
 from .situation import labels_of_namespaces, of_namespace, upgrading
-from .tenure import NoElection
 from .verifying import Verifying
 
 # Keeps how many findings there are and of how many there is a plan: what a report says beside what was shadowed.

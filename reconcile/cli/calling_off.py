@@ -27,10 +27,9 @@ from ..plan.remediations._grounds import table
 from ..plan.remediations.drains.cancel_stale_evacuation import REMEDIATION
 from ..plan.requests import ref_of
 from .applying import Applying
-from .fitting import readable
 from .plan_text import shown
 from .session import Session
-from .several import repair_of
+from .several import readable, repair_of
 from .writing import agreed
 
 # The evacuations of one node: whom it asks to leave, and whether it is closed, read afresh each time.

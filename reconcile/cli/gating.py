@@ -14,8 +14,7 @@ from ..carry_out.confirm import Confirmed
 from ..carry_out.finding_source import Observed
 from ..carry_out.permission import pausable
 from ..carry_out.situation import VMCounts, labels_of_namespace, of_namespace, upgrading
-from ..config.modes import mode_of
-from ..config.settings import Mode
+from ..config.settings import Mode, mode_of
 from ..decide.gates import Ask, Blocked, Situation, blocked, half_used
 from ..decide.repair import Found
 from ..ledger.history import History

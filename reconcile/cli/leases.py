@@ -10,8 +10,7 @@ from typing import Any
 from exporter.kube.errors import KubeError, MalformedError, StatusError
 
 from ..app import pod_namespace
-from ..carry_out.lease_record import LeaseRecord, read_leases
-from ..carry_out.tenure import NotLeadingError
+from ..carry_out.lease_record import LeaseRecord, NotLeadingError, read_leases
 from ..decide.storms import Storms
 from ..plan.annotations import PREFIX, annotations_of, paused_by
 from .session import Session

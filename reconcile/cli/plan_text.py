@@ -11,8 +11,8 @@ from exporter.cli.output.text.layout import table
 from exporter.cli.output.text.terminal import one_line
 
 from ..decide.repair import Repair
-from ..plan.unseen import Unseen, gathered
-from .fitting import rows_whole
+from ..plan.guards import Unseen, gathered
+from .several import rows_whole
 
 _CANARY = "canary"  # the gate of which it is of interest whom it follows: another repair than this one
 _FIRST = 5  # objects that are named

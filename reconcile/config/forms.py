@@ -11,10 +11,9 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AfterValidator, Strict, WithJsonSchema, model_validator
 
-from exporter.config.forms import Duration, OptionalHostName, OptionalText, Text, setting
+from exporter.config.forms import Duration, OptionalHostName, OptionalText, Section, Text, setting
 from exporter.config.mistakes import nearest, quoted
 from exporter.config.outside import URL, OptionalURL
-from exporter.config.section import Section
 from exporter.facts.selector import Requirement, Selector
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")

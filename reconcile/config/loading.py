@@ -12,15 +12,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from exporter.config.file import opened
-from exporter.config.keys import Key, below, keys_within
+from exporter.config.keys import Key, below, keys_within, refusals
 from exporter.config.mistakes import Mistake, Mistakes, listed
 from exporter.config.outside import is_local
-from exporter.config.refusals import refusals
 
 from ..plan.remediation import Remediation
 from .forms import DAYS, MODES, Blackout, ConfiguredMode, Day, NamespaceSelector, Window
-from .modes import may_write
-from .settings import SidecarConfig, model_of
+from .settings import SidecarConfig, may_write, model_of
 
 _MOST = 200  # windows and namespaces of which mistakes are explained one by one
 

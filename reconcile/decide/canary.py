@@ -15,8 +15,7 @@ import msgspec
 
 from exporter.version import installed
 
-from ..config.modes import mode_of, modes_of
-from ..config.settings import Mode, SidecarConfig
+from ..config.settings import Mode, SidecarConfig, mode_of, modes_of
 from ..ledger.history import History
 from ..plan.remediation import Remediation
 

@@ -5,21 +5,294 @@ fleet has one by those of one check in all namespaces, in proportion to all VMs.
 there, so that it takes `storm.namespaces` of them at least: none alone stops the others. What remains is whoever has so
 many namespaces.
 
-Pure: who reads what it needs, and carries it from leader to leader, is `StormLooks` of `run/sidecar.py`.
+Pure: who reads what it needs, and carries it from leader to leader, is `StormLooks` of `carry_out/sidecar.py`.
+
+A storm is so many new findings at once that their cause is not in the objects, and repairing them would spread it.
+
+    normal ─(many)─> storm ─(few)─> cooldown ─(time)─> normal
+
+A namespace has one, and so has the fleet. One that lasts for `storm.longest`, or that a person takes for what it is,
+ends without a cooldown: what is left of it is a backlog then.
+
+A finding is new for `storm.window` from when it was first seen, and for as long as a storm lasts in which it is. One
+that comes back within the window is the same. What the first look of all finds was there before: a backlog, which is
+worked off within the budgets.
+
+A restart, another leader, or an exporter that begins anew must not make everything look new, nor hide what came
+meanwhile. So the numbers of what is known travel with the Lease, by namespace and check: as many findings as were known
+are known again, and what there is beyond is new. Which ones does not matter, since only their number does.
+
+Not seen: new findings that came while nobody looked and as many known ones went; of namespaces that the Lease has no
+room for, a rise that is smaller than `Carried.most`, unless the fleet's sum shows it.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias
+
+import msgspec
 
 from exporter.config.forms import write_duration
 
 from ..config.settings import StormSettings
-from .rises import KNOWN, STORM, Key, Open, Rises, decoded, encoded
-from .storm import Rise, Storm, StormState
+
+
+class StormState(StrEnum):
+    NORMAL = "normal"
+    STORM = "storm"
+    COOLDOWN = "cooldown"
+
+
+class Rise(NamedTuple):
+    """How many findings are new, how many are a storm, and a clause that names both."""
+
+    findings: int
+    least: int
+    what: str
+
+
+_NUMBER = r"([0-9]{1,12})"
+_CODED = re.compile(rf"normal|storm from {_NUMBER}|cooldown from {_NUMBER} until {_NUMBER}")
+
+
+class Storm(msgspec.Struct, frozen=True):
+    """The state, and from when and until when in seconds since 1970, as far as it says. `why` names the numbers."""
+
+    state: StormState = StormState.NORMAL
+    since: float = 0.0
+    until: float | None = None
+    why: str = ""
+
+    def next(self, rise: Rise | None, now: float, settings: StormSettings) -> Storm:
+        """The state after a look. None is what could not be seen: a storm lasts, and a cooldown begins anew."""
+        cooldown = settings.cooldown.total_seconds()
+        if rise is None:
+            if self.state is StormState.COOLDOWN:
+                return msgspec.structs.replace(self, until=now + cooldown)
+            return self
+        if rise.findings >= rise.least:
+            since = min(self.since or now, now) if self.state is StormState.STORM else now
+            return Storm(StormState.STORM, since, None, f"{rise.what}; {rise.least} are a storm")
+        if self.state is StormState.STORM:
+            return Storm(
+                StormState.COOLDOWN, now, now + cooldown, f"a storm ended: {rise.what}; {rise.least} would be one"
+            )
+        if self.state is StormState.COOLDOWN:
+            until = min(self.until if self.until is not None else now, now + cooldown)  # whatever the clock did
+            return msgspec.structs.replace(self, until=until) if until > now else Storm()
+        return self
+
+    def encode(self) -> str:
+        """For the Lease: what the next holder goes on with."""
+        if self.state is StormState.STORM:
+            return f"storm from {max(0, int(self.since))}"
+        if self.state is StormState.COOLDOWN:
+            return f"cooldown from {max(0, int(self.since))} until {max(0, math.ceil(self.until or 0))}"
+        return "normal"
+
+    @classmethod
+    def decode(cls, text: str | None) -> Storm:
+        """Without any text it is normal; what can't be read counts as a storm, which ends with the next look."""
+        if not text:
+            return cls()
+        found = _CODED.fullmatch(text) if isinstance(text, str) else None
+        if found is None:
+            return cls(StormState.STORM, 0.0, None, "the storm that the last holder left in the Lease can't be read")
+        if found[1]:
+            return cls(StormState.STORM, float(found[1]), None, "a storm was active when the Lease changed hands")
+        if found[2]:
+            return cls(
+                StormState.COOLDOWN, float(found[2]), float(found[3]), "a storm ended before the Lease changed hands"
+            )
+        return cls()
+
+
+__all__ = ["KNOWN", "STORM", "Inherited", "Key", "decoded", "encoded"]
+
+# What the next leader has to know of storms, as annotations of the Lease: bounded, whatever the fleet has.
+#
+# One annotation is the storm of the fleet, in words. The other is JSON: how many findings are known by namespace and
+# check, and the storms of namespaces. Where that is too long the namespaces with the fewest findings are left out: of
+# them the sums are kept, and how many one of them has at most.
+
+STORM, KNOWN = "storm", "storm-known"
+"""Annotations of the Lease, without their prefix."""
+
+_LONGEST = 16_384  # bytes; the Lease is written every few seconds, and may have 256 KiB of annotations
+_FOR_STORMS = _LONGEST // 2
+
+Key: TypeAlias = tuple[str, str]
+"""A namespace, and a check."""
+
+
+class Inherited(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`totals` are of all namespaces, by check; `most` is what a namespace that is not listed has at most of a check.
+    `storms` are as `Storm.encode` has them.
+    """
+
+    checks: tuple[str, ...]
+    totals: dict[str, int] = {}
+    most: int = 0
+    namespaces: dict[str, dict[str, int]] = {}
+    storms: dict[str, str] = {}
+
+
+_DECODER = msgspec.json.Decoder(Inherited)
+
+
+def encoded(checks: frozenset[str], known: Counter[Key], storms: Mapping[str, Storm]) -> str:
+    totals: Counter[str] = Counter()
+    namespaces: dict[str, dict[str, int]] = {}
+    for (namespace, check), number in sorted(known.items()):
+        totals[check] += number
+        namespaces.setdefault(namespace, {})[check] = number
+    kept: dict[str, str] = {}
+    room = _LONGEST - 1024 - 16 * len(totals)
+    for namespace in sorted(storms, key=lambda each: (storms[each].state is not StormState.STORM, each)):
+        text = storms[namespace].encode()
+        if (room := room - len(namespace) - len(text) - 6) < _LONGEST - _FOR_STORMS:
+            break
+        kept[namespace] = text
+    listed: dict[str, dict[str, int]] = {}
+    most = 0
+    for namespace in sorted(namespaces, key=lambda each: (-max(namespaces[each].values()), each)):
+        numbers = namespaces[namespace]
+        if (room := room - len(namespace) - len(msgspec.json.encode(numbers)) - 6) < 0:
+            most = max(numbers.values())  # all that follow have at most as many
+            break
+        listed[namespace] = numbers
+    inherited = Inherited(tuple(sorted(checks)), dict(totals), most, listed, kept)
+    return msgspec.json.encode(inherited, order="sorted").decode()
+
+
+def decoded(text: str | None) -> Inherited | None:
+    """None where there is none. Raises ValueError for what can't be read."""
+    if not text:
+        return None
+    try:
+        return _DECODER.decode(text)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+
+
+class Open(NamedTuple):
+    """An open finding that there is a remediation for. Findings of one check count as having one cause."""
+
+    fingerprint: str
+    namespace: str
+    check: str
+
+    @property
+    def key(self) -> Key:
+        return self.namespace, self.check
+
+
+@dataclass
+class _Seen:
+    key: Key
+    first: float
+    last: float
+    new: bool
+
+
+class Rises:
+    """What was seen so far. Times are in seconds since 1970."""
+
+    def __init__(self, inherited: Inherited | None = None) -> None:
+        """`inherited` is what the last leader knew; None where there was none."""
+        self._seen: dict[str, _Seen] = {}
+        self._counted = set(inherited.checks) if inherited is not None else set()
+        self._allowance = _Allowance(inherited) if inherited is not None else None
+        self._allowed_until: float | None = None
+
+    def take(
+        self,
+        findings: Iterable[Open],
+        checks: Collection[str],
+        now: float,
+        *,
+        window: float,
+        held: Callable[[str], bool],
+    ) -> None:
+        """What is open now, of the `checks` that have an answer: of others nothing changes.
+
+        `held` says whether a storm is on in a namespace: what is new there stays new.
+        """
+        if self._allowed_until is None:
+            self._allowed_until = now + window
+        if now >= self._allowed_until:
+            self._allowance = None
+        for each in findings:
+            if each.check in checks:
+                self._note(each, now)
+        self._counted |= set(checks)
+        for fingerprint, seen in list(self._seen.items()):
+            if seen.key[1] not in checks:
+                seen.last = now  # nobody knows whether it is still there
+            seen.first, seen.last = min(seen.first, now), min(seen.last, now)  # whatever the clock did
+            if now - seen.last >= window:
+                del self._seen[fingerprint]
+            elif seen.new and now - seen.first >= window and not held(seen.key[0]):
+                seen.new = False
+
+    def _note(self, each: Open, now: float) -> None:
+        seen = self._seen.get(each.fingerprint)
+        if seen is not None:
+            seen.last = now
+            return
+        known = each.check not in self._counted or (self._allowance is not None and self._allowance.take(each.key))
+        self._seen[each.fingerprint] = _Seen(each.key, now, now, not known)
+
+    def settle(self, namespace: str | None) -> None:
+        """What is new in a namespace, anywhere where it is None, counts as known from now on."""
+        for seen in self._seen.values():
+            if namespace in (None, seen.key[0]):
+                seen.new = False
+
+    def new(self, of: Collection[str]) -> Counter[Key]:
+        """How many of these findings are new, by namespace and check."""
+        found = (self._seen.get(fingerprint) for fingerprint in of)
+        return Counter(seen.key for seen in found if seen is not None and seen.new)
+
+    def known(self) -> tuple[frozenset[str], Counter[Key]]:
+        """The checks that were counted, and how many findings are not new."""
+        return frozenset(self._counted), Counter(seen.key for seen in self._seen.values() if not seen.new)
+
+
+class _Allowance:
+    """How many findings the last leader knew that were not seen yet."""
+
+    def __init__(self, inherited: Inherited) -> None:
+        self._most, self._listed = inherited.most, frozenset(inherited.namespaces)
+        self._named = {
+            (namespace, check): number
+            for namespace, numbers in inherited.namespaces.items()
+            for check, number in numbers.items()
+        }
+        self._others: dict[Key, int] = {}  # taken, of namespaces without numbers of their own
+        self._rest = dict(inherited.totals)
+        for (_, check), number in self._named.items():
+            self._rest[check] = self._rest.get(check, 0) - number
+
+    def take(self, key: Key) -> bool:
+        """Whether one of this namespace and check is left; it is taken then."""
+        namespace, check = key
+        if namespace in self._listed:
+            left = self._named.get(key, 0)
+            self._named[key] = left - 1
+            return left > 0
+        taken = self._others.get(key, 0)
+        if taken >= self._most or self._rest.get(check, 0) <= 0:
+            return False
+        self._others[key], self._rest[check] = taken + 1, self._rest[check] - 1
+        return True
+
 
 _UNREADABLE = "the state that the last holder left in the Lease can't be read"
 

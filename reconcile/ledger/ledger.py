@@ -12,13 +12,12 @@ from typing import Any
 
 import msgspec
 
-from .disk import Disk, release, take
 from .entry import Entry, Event, Head, LedgerError, Opening, recorded
 from .files import Identity, Retention
 from .proving import verify
 from .reading import read
 from .starting import Summaries, SummaryReader, start, under_lease
-from .writer import LedgerWriter
+from .writer import Disk, LedgerWriter, release, take
 
 log = logging.getLogger(__name__)
 _MAX_BYTES = 10 * 2**20

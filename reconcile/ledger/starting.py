@@ -10,10 +10,10 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from .disk import Disk
 from .entry import Entry, Event, LedgerError, opened
 from .files import First, Identity, LedgerFiles, altered, firsts, identity, opening, sum_of, sums
 from .reading import Chain, Extent, Line, extent, files, lines, missing, read
+from .writer import Disk
 
 # What of a ledger is not over: attempts under way.
 

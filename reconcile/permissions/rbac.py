@@ -18,8 +18,7 @@ from exporter.store.kind import ApiKind
 from exporter.store.kinds import kube_virt, namespace, virtual_machine
 from exporter.store.reader import Reader
 
-from ..config.modes import may_write, mode_of, modes_of, shadows
-from ..config.settings import Mode, SidecarConfig
+from ..config.settings import Mode, SidecarConfig, may_write, mode_of, modes_of, shadows
 from ..plan.remediation import Remediation
 from ..plan.remediations import undo_of
 from ..plan.undo import Undo

@@ -11,9 +11,8 @@ from prometheus_client import generate_latest
 from exporter.serve.application import Guard, application
 from exporter.serve.server.sending import json_answer
 
-from ..carry_out.board import ShownRepairs
-from ..carry_out.metrics import Measures
-from ..plan.unseen import gathered
+from ..carry_out.metrics import Measures, ShownRepairs
+from ..plan.guards import gathered
 
 _LONGEST_WAIT = 60.0
 

@@ -28,8 +28,7 @@ from exporter.findings.severity import Severity
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.telemetry import BUCKETS, METRICS, PREFIX, CheckState
 from exporter.metrics.text import Profile
-from reconcile.carry_out.board import ShownRepairs
-from reconcile.carry_out.metrics import Measures
+from reconcile.carry_out.metrics import Measures, ShownRepairs
 from reconcile.decide.canary import CanaryState, ShownCanary
 from reconcile.decide.gates import GATES, Blocked
 from reconcile.decide.repair import Repair

@@ -24,7 +24,7 @@ from dashboards.generator.console import expression, fits
 from dashboards.generator.model import Board, Panel, PanelQuery
 from demo.apiserver.resources import Obj
 from demo.apiserver.server import ApiServer, kubeconfig
-from demo.fleet.catalogue import offered
+from demo.fleet.faulty_instancetypes import offered
 from demo.fleet.networks import ground
 from demo.fleet.sample import healthy_vms, sample_fleet
 from demo.fleet.samples import complete

@@ -15,8 +15,7 @@ import pytest
 
 from exporter.kube.errors import StatusError
 from exporter.kube.transport import Transport
-from reconcile.carry_out.lease_record import PREFIX, Contender, LeaseApi, unheld
-from reconcile.carry_out.tenure import NotLeadingError
+from reconcile.carry_out.lease_record import PREFIX, Contender, LeaseApi, NotLeadingError, unheld
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer

@@ -11,8 +11,8 @@ import pytest
 from aiohttp import web
 
 from exporter.serve.access.access import FINDINGS, Access
+from exporter.serve.access.browsers import COOKIE, Sessions
 from exporter.serve.access.login import Login
-from exporter.serve.access.sessions import COOKIE, Sessions
 from exporter.serve.routes import FOR_TENANTS, UNASKED
 from exporter.serve.server.certificates import Certificates
 from tests.access_stage import Scripted

@@ -16,8 +16,7 @@ import pytest
 from demo.fleet import instancetypes as its
 from exporter.facts.firmware import group_id
 from reconcile.carry_out.attempt import AttemptState
-from reconcile.carry_out.confirm import Confirmed
-from reconcile.carry_out.confirm_undo import confirm_undo
+from reconcile.carry_out.confirm import Confirmed, confirm_undo
 from reconcile.carry_out.ledger_in_lease import cluster_uid
 from reconcile.ledger import Entry, Event, Ledger
 from reconcile.ledger.attempts import taken

@@ -11,13 +11,12 @@ from contextlib import aclosing
 
 from aiohttp import web
 
-from demo.apiserver import watching, wire
+from demo.apiserver import listing, server
 from demo.apiserver.calls import ApiCall, PathTarget, read
 from demo.apiserver.errors import ApiError
-from demo.apiserver.server import ApiServer
+from demo.apiserver.listing import WatchPace
+from demo.apiserver.server import JSON, Answer, ApiServer
 from demo.apiserver.storage import StorageBackup
-from demo.apiserver.watching import WatchPace
-from demo.apiserver.wire import JSON, Answer
 
 from .faults import Fault, Faults
 
@@ -27,7 +26,7 @@ __all__ = ["FakeApiServer", "send"]
 
 
 async def send(request: web.BaseRequest, answer: Answer, fault: Fault) -> web.StreamResponse:
-    """As `demo.apiserver.wire.send`. Raises ConnectionResetError where the fault cuts the connection."""
+    """As `demo.apiserver.server.send`. Raises ConnectionResetError where the fault cuts the connection."""
     faulty = _FaultyWire(request, fault)
     if isinstance(answer, tuple):
         status, body = answer
@@ -171,16 +170,16 @@ class FakeApiServer(ApiServer):
         self.requests.append(call)
         fault = self.faults.take(call)
         if fault is None:
-            return await wire.send(request, self._answer(call))
+            return await server.send(request, self._answer(call))
         if fault.before:
             fault.before()
         if fault.answer:
             raise fault.answer(call, self._target_or_none(call))
         return await send(request, self._answer(call), fault)
 
-    def _answer(self, call: ApiCall) -> wire.Answer:
+    def _answer(self, call: ApiCall) -> server.Answer:
         if call.watch and "sendInitialEvents" in call.query and not self.streaming_lists:
-            return _only(watching.error(ApiError(500, "", NO_STREAMING_LIST)))
+            return _only(listing.error(ApiError(500, "", NO_STREAMING_LIST)))
         answer = super()._answer(call)
         return answer if isinstance(answer, tuple) else self._reported(answer)
 

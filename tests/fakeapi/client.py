@@ -7,7 +7,7 @@ from typing import Any
 
 import aiohttp
 
-from demo.apiserver.watching import WatchPace
+from demo.apiserver.listing import WatchPace
 from tests.fakeapi.apiserver import FakeApiServer
 
 Obj = dict[str, Any]

@@ -30,12 +30,12 @@ from exporter.kube.errors import KubeError
 from reconcile.carry_out.attempt import Attempts, AttemptState, Result, Shadowing
 from reconcile.carry_out.confirm import Confirmed, confirm
 from reconcile.carry_out.execute import IdleWriter
-from reconcile.carry_out.tenure import NotLeadingError
+from reconcile.carry_out.lease_record import NotLeadingError
 from reconcile.config.settings import Mode, SidecarConfig
 from reconcile.decide.canary import on_trial
 from reconcile.decide.gates import GATES, Ask, Situation
 from reconcile.decide.repair import Hint
-from reconcile.decide.storm import Storm
+from reconcile.decide.storms import Storm
 from reconcile.ledger import Entry, Event
 from reconcile.ledger.history import History
 from reconcile.ledger.settling import Settling

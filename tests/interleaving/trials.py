@@ -18,10 +18,9 @@ from demo.apiserver.errors import ApiError
 from demo.fleet import pods
 from demo.fleet.objects import IPAM_FINALIZER, owner_of
 from exporter.facts.record import Ref
-from reconcile.carry_out.board import ShownRepairs
-from reconcile.carry_out.metrics import Measures
+from reconcile.carry_out.lease_record import NotLeadingError
+from reconcile.carry_out.metrics import Measures, ShownRepairs
 from reconcile.carry_out.outcomes import AttemptOutcomes
-from reconcile.carry_out.tenure import NotLeadingError
 from reconcile.carry_out.verifying import Verifying
 from reconcile.config.settings import SidecarConfig
 from reconcile.decide.repair import Hint

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from random import Random
 
-from reconcile.carry_out.confirm import Confirmed
-from reconcile.carry_out.confirm_undo import confirm_undo
+from reconcile.carry_out.confirm import Confirmed, confirm_undo
 from reconcile.config.settings import Mode
 from reconcile.ledger import Entry, Event
 from reconcile.ledger.attempts import taken

@@ -15,7 +15,7 @@ import msgspec
 
 from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
-from reconcile.carry_out import attempt, confirm, confirm_undo, ending, fresh_reads
+from reconcile.carry_out import attempt, confirm, ending, fresh_reads
 from reconcile.fresh import FreshCluster
 from reconcile.ledger import Entry, Event, history
 from reconcile.plan.plan import Refused
@@ -163,7 +163,7 @@ def _structural() -> list[Mutant]:
         Mutant("that a copy is of who refers to it", values=((_copies, "_foreign", _nothing),), area="instancetypes"),
         Mutant("that KubeVirt wrote a copy", values=((_copies, "_written", _nothing),), area="instancetypes"),
         Mutant("that a copy is what runs", values=((_copies, "_other", _nothing),), area="instancetypes"),
-        Mutant("that nobody changed what is taken back", values=((confirm_undo, "changed_since", _nothing),)),
+        Mutant("that nobody changed what is taken back", values=((confirm, "changed_since", _nothing),)),
         Mutant("that VMs are read once more", values=((FreshCluster, "quick", lambda *_: []),)),
         Mutant("that users are read last", values=((fresh_reads, "USERS", order),)),
         Mutant("that the check is asked", values=((confirm, "_finding", _unchecked),)),
@@ -214,7 +214,7 @@ def _losses() -> Iterator[Mutant]:
     """Each loss that a person has to accept, one by one."""
     for undo in all_undos().values():
         for precondition in undo.losses if isinstance(undo, Undo) and undo.id in _AREAS else ():
-            value = (confirm_undo, "_unaccepted", partial(_accepting, confirm_undo._unaccepted, precondition))
+            value = (confirm, "_unaccepted", partial(_accepting, confirm._unaccepted, precondition))
             yield Mutant(f"undo of {undo.id}: {precondition}", values=(value,), area=_AREAS[undo.id])
 
 

@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from demo.apiserver.errors import ApiError
-from demo.apiserver.patching import JSON, patched
+from demo.apiserver.writing import JSON, patched
 from reconcile.plan.requests import MANAGER
 
 __all__ = ["EPOCH", "KINDS", "Change", "Key", "Obj", "World", "key_of", "meta_of", "owned_by", "signed", "with_meta"]

@@ -1,7 +1,7 @@
 """The lists of feature gates and the settings of the KubeVirt object: what in them does not do what it seems to.
 
 KubeVirt takes any name for a gate without a warning, and from 1.9 on it ignores those that it does not know. Which
-gates a release knows and in which stage stands in model/features/gate_table.py, for all releases from 1.0 on. One
+gates a release knows and in which stage stands in domain/features/gates.py, for all releases from 1.0 on. One
 invalid value makes KubeVirt ignore the whole configuration: its components go on with the last valid one, and with the
 defaults once they restart. While an upgrade is under way, each gate that it switches on or off is reported: 1.9
 switches on every Beta gate that nobody disables.

@@ -12,9 +12,8 @@ from ...facts.pool import certain, said
 from ...facts.record import Record
 from ...findings.check import View
 from ...store.indexes.networks import VM, vm_key
-from ...store.kinds.snapshots import VirtualMachineSnapshotContent
+from ...store.kinds.snapshots import VirtualMachineClone, VirtualMachineSnapshotContent
 from ...store.kinds.virtual_machine import VirtualMachine
-from ...store.kinds.virtual_machine_clone import VirtualMachineClone
 from .firmware_duplicates.members import Member, MemberRole, SharedValue
 
 _RUNNING = "Running"

@@ -37,9 +37,8 @@ from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import VM
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from ...store.kinds.snapshots import VirtualMachineSnapshotContent
+from ...store.kinds.snapshots import VirtualMachineClone, VirtualMachineSnapshotContent
 from ...store.kinds.virtual_machine import VirtualMachine
-from ...store.kinds.virtual_machine_clone import VirtualMachineClone
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ._collisions import Collisions, copies_in, copy_among, of_copy, of_one_vm

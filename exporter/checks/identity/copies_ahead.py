@@ -31,9 +31,8 @@ from ...findings.pages import Texts, command, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import NAD_KEY, VM, vm_key
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from ...store.kinds.snapshots import VirtualMachineRestore, VirtualMachineSnapshotContent
+from ...store.kinds.snapshots import VirtualMachineClone, VirtualMachineRestore, VirtualMachineSnapshotContent
 from ...store.kinds.virtual_machine import VirtualMachine
-from ...store.kinds.virtual_machine_clone import VirtualMachineClone
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 _UUID, _SERIAL = f"{DOMAIN}/firmware/uuid", f"{DOMAIN}/firmware/serial"

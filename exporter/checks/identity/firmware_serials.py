@@ -21,13 +21,7 @@ from ...findings.finding import Finding
 from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import VM
-from ...store.kinds import (
-    snapshots,
-    virtual_machine,
-    virtual_machine_clone,
-    virtual_machine_instance,
-    virtual_machine_instance_migration,
-)
+from ...store.kinds import snapshots, virtual_machine, virtual_machine_instance, virtual_machine_instance_migration
 from ._collisions import Originals, copies_in, copy_among, of_copy, of_one_vm
 from .firmware_duplicates.members import Member, MemberRole, SharedValue, commands_about, group_of
 
@@ -97,7 +91,7 @@ CHECK = Check(
         virtual_machine.KIND,
         virtual_machine_instance.KIND,
         virtual_machine_instance_migration.KIND,
-        virtual_machine_clone.KIND,
+        snapshots.CLONE,
         snapshots.CONTENT,
     ),
     scope=Scope("one serial", SERIAL),

@@ -11,7 +11,7 @@ from pathlib import Path
 from ...kube.errors import KubeError
 from ...kube.own_secret import OwnSecret
 from ...kube.transport import Transport
-from ...serve.server.own_certificate import AUTHORITY, CERTIFICATE, KEY, fits, made
+from ...serve.server.certificates import AUTHORITY, CERTIFICATE, KEY, fits, made
 from ..output.text.layout import sentence
 from ..output.text.screen import width
 from ..output.text.terminal import complain, say

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ...config.editing import add_to_file, entry_lines
+from ...config.documents import add_to_file, entry_lines
 from ...config.settings import Config
 from ...engine.engine import Engine
 from ...findings.causes import moment_of

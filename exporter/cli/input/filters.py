@@ -320,8 +320,7 @@ async def _listed(
 ) -> set[tuple[str, str]]:
     from ...kube.client import Client, Timeouts
     from ...kube.errors import AbsentError, StatusError
-    from ...kube.watch.decode import Decoder
-    from ...kube.watch.listing import paged
+    from ...kube.watch.listing import Decoder, paged
 
     client, pace = Client(transport), Timeouts()
     selected = replace(kind, selectors=(*kind.selectors, ("labelSelector", selector.parameter)))

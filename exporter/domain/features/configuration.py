@@ -12,7 +12,6 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import islice
 from sys import intern
-from typing import Any
 
 import msgspec
 
@@ -28,7 +27,6 @@ from .settings import (
     Devices,
     NetworkSettings,
     Problem,
-    Selectors,
     Settings,
     Switch,
     problems,
@@ -168,11 +166,6 @@ class Effective:
         return self.gates.on("DeclarativeHotplugVolumes") and not self.gates.on("HotplugVolumes")
 
     @property
-    def mediated_devices_handled(self) -> bool:
-        """Whether virt-handler makes and removes mediated devices."""
-        return not self.on("DisableMDEVConfiguration")
-
-    @property
     def common_instancetypes(self) -> bool:
         """Whether KubeVirt's own instancetypes and preferences are deployed; without it virt-operator deletes them."""
         if self.gates.state("CommonInstancetypesDeploymentGate") != "GA":
@@ -289,16 +282,6 @@ class Effective:
         seccomp = self.settings.seccomp_configuration
         profile = seccomp and seccomp.virtual_machine_instance_profile
         return (profile and profile.custom_profile and profile.custom_profile.localhost_profile) or ""
-
-    @property
-    def tracked_vms(self) -> Mapping[str, Any] | None:
-        """The label selector of the VMs whose changed blocks are tracked."""
-        return (self.settings.changed_block_tracking_label_selectors or Selectors()).virtual_machine_label_selector
-
-    @property
-    def tracked_namespaces(self) -> Mapping[str, Any] | None:
-        """The label selector of the namespaces in which changed blocks of all VMs are tracked."""
-        return (self.settings.changed_block_tracking_label_selectors or Selectors()).namespace_label_selector
 
     @property
     def _developer(self) -> Developer:

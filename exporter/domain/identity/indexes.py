@@ -10,10 +10,14 @@ from ...facts.vm_networks import parted
 from ...store.index import ByName, Index
 from ...store.indexes.networks import INTERFACE, VM, primary, vm_key
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from ...store.kinds.snapshots import VirtualMachineRestore, VirtualMachineSnapshot, VirtualMachineSnapshotContent
+from ...store.kinds.snapshots import (
+    VirtualMachineClone,
+    VirtualMachineRestore,
+    VirtualMachineSnapshot,
+    VirtualMachineSnapshotContent,
+)
 from ...store.kinds.templates import VirtualMachinePool
 from ...store.kinds.virtual_machine import VirtualMachine
-from ...store.kinds.virtual_machine_clone import VirtualMachineClone
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .identity import identities, owned
 

@@ -13,6 +13,8 @@ grows to half a minute until a watch lasts; a Retry-After is honoured up to that
 
 Not done here: evaluation. A watch on which the server withholds events is noticed only when it ends, unless bookmarks
 used to come on it and no longer do.
+
+`LiveSource` has one reflector per kind that checks read.
 """
 
 from __future__ import annotations
@@ -21,17 +23,19 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from ...engine.intake import Intake
-from ...store.kind import ApiKind
+from ...facts.times import Skew
+from ...store.kind import ApiKind, Kind
 from ...store.source import SyncState
+from ..background import alongside
 from ..client import Client, Timeouts
 from ..errors import AbsentError, ConfigError, KubeError, MalformedError, StatusError, UnreachableError
-from .decode import Decoder, WatchEvent
-from .listing import Initial, ListOutcome, paged
+from ..transport import Transport
+from .listing import Decoder, Initial, ListOutcome, WatchEvent, paged
 from .sync_state import KindSync, WatchSilence
 
 __all__ = ["Reflector", "Timeouts"]
@@ -355,3 +359,38 @@ def _name(error: KubeError) -> str:
 def _number(version: str) -> int:
     """To order two resourceVersions; 0 for one that is not a number."""
     return int(version) if version.isdecimal() and len(version) < 30 else 0
+
+
+_AGE_SECONDS = 1.0  # between two looks for stale kinds
+
+
+class LiveSource:
+    def __init__(
+        self, transport: Transport, kinds: Iterable[Kind[Any]], intake: Intake, pace: Timeouts | None = None
+    ) -> None:
+        pace = pace or Timeouts()
+        self.transport = transport
+        client = Client(transport, pace)
+        self.requests = client.requests
+        self.reflectors = [Reflector(kind, client, intake, pace) for kind in kinds if isinstance(kind, ApiKind)]
+
+    def skew(self) -> Skew | None:
+        """Of our clock and the API server's, as far as that is known."""
+        return self.transport.clocks.skew()
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Watches while entered; an unexpected error of a reflector is raised in the block. Raises ConfigError."""
+        try:
+            await self.transport.load()
+            jobs = {f"reflect {each.kind.name}": each.run() for each in self.reflectors}
+            async with alongside({**jobs, "age": self._age()}):
+                yield
+        finally:
+            await self.transport.close()
+
+    async def _age(self) -> None:
+        while True:
+            for reflector in self.reflectors:
+                reflector.age()
+            await asyncio.sleep(_AGE_SECONDS)

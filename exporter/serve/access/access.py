@@ -24,9 +24,8 @@ from ...kube.reviews import Attributes, Path, Resource, Reviews, User
 from ..server.query import values_of
 from ..server.rooms import SharedPlaces, most_connections, take
 from ..server.sending import error, later
-from .asking import ask, browses
+from .browsers import Sessions, ask, browses
 from .decisions import BusyError, Outage, Remembered, Times
-from .sessions import Sessions
 from .viewer import EVERY_NAMESPACE, Visible, see, sign_in
 
 # The token of a request: as a bearer token, as the password of Basic authentication, or from a proxy in front.

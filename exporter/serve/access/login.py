@@ -15,9 +15,8 @@ from ...kube.reviews import User
 from ..server.connections import body_of
 from ..server.sending import as_text
 from .access import is_token
-from .asking import LOGIN, LOGOUT, ask, own_path
+from .browsers import LOGIN, LOGOUT, Sessions, ask, own_path
 from .decisions import BusyError
-from .sessions import Sessions
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -21,8 +21,7 @@ from ...questions.causes import CauseReport, HistoryReport, KnownCause, ended, h
 from ...questions.findings import Filter, FindingReport, order
 from ...questions.selection import AGES, FACETS, Counts, Selection, value_of
 from ...store.kinds.namespace import Namespace
-from ..access.proofs import Proofs
-from ..access.viewer import Visible
+from ..access.viewer import Proofs, Visible
 from .listing import Encoded, Fleet, Listing, Picture, Wanted
 from .result_cache import Shared, Versions
 from .tenant import ByNamespace, Tenant

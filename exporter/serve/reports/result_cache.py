@@ -15,7 +15,7 @@ from msgspec import UnsetType
 from ...engine.engine import Engine
 from ...findings.finding import Finding
 from ...sidecar.repairs import Repairs, ReportedRepair
-from ...store.change import Change
+from ...store.cluster import Change
 
 _MOST = 16
 MOST_SIZE = 32 << 20

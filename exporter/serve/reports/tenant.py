@@ -19,8 +19,7 @@ from ...questions.findings import UNSEEN_FLEET, FindingReport, Report, reported,
 from ...questions.tenant_text import withheld
 from ...sidecar.repairs import ReportedRepair
 from ...store.source import Undecodable
-from ..access.proofs import Proofs
-from ..access.viewer import Visible
+from ..access.viewer import Proofs, Visible
 from .result_cache import Versions
 
 _SLICE = 0.004  # seconds between two looks at the event loop

@@ -15,10 +15,9 @@ from ..kinds.namespace import Namespace
 from ..kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ..kinds.pod import GIVEN, REFERRED, DrainRole, Pod
 from ..kinds.pod_disruption_budget import PodDisruptionBudget
-from ..kinds.snapshots import VirtualMachineSnapshotContent
+from ..kinds.snapshots import VirtualMachineClone, VirtualMachineSnapshotContent
 from ..kinds.user_defined_networks import ClusterUserDefinedNetwork, UserDefinedNetwork
 from ..kinds.virtual_machine import VirtualMachine
-from ..kinds.virtual_machine_clone import VirtualMachineClone
 from ..kinds.virtual_machine_instance import VirtualMachineInstance
 from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 

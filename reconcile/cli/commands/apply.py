@@ -14,11 +14,10 @@ from ...decide.repair import Found
 from ...plan.plan import Refused
 from ...plan.remediation import Remediation
 from ..applying import Applying, ended
-from ..fitting import readable
-from ..options import AT_ONCE
+from ..parsers import AT_ONCE
 from ..plan_text import shown
 from ..session import Session, answering, complain_unanswered, finish, known_remediation, named, open_session
-from ..several import in_order, listed, repair_of
+from ..several import in_order, listed, readable, repair_of
 from ..writing import agreed, named_directory
 
 

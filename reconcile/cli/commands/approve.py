@@ -24,13 +24,12 @@ from ...plan.effects import annotation
 from ...plan.plan import Patch, Plan, Refused, moment
 from ...plan.remediation import Remediation
 from ...plan.text import sentence
-from ..fitting import readable
 from ..gating import Gating, first, mode_at
 from ..ledger_pages import history_of
-from ..options import AT_ONCE
+from ..parsers import AT_ONCE
 from ..plan_text import shown
 from ..session import Session, chosen, finish, named, open_session
-from ..several import Chosen, listed, of_cause
+from ..several import Chosen, listed, of_cause, readable
 from ..writing import agreed, known, who
 
 

@@ -21,8 +21,8 @@ from exporter.store.kinds.instancetypes import INSTANCETYPES
 from ...carry_out.attempt import AttemptState, Make
 from ...carry_out.confirm import Confirmed
 from ...carry_out.fresh_reads import document
+from ...carry_out.lease_record import NotLeadingError
 from ...carry_out.ledger_in_lease import cluster_uid
-from ...carry_out.tenure import NotLeadingError
 from ...ledger import Ledger
 from ...plan.owners import claimed
 from ...plan.plan import Plan, Refused
@@ -31,13 +31,12 @@ from ...plan.remediations import all_remediations, all_undos
 from ...plan.removal import GUARD, REMOVAL, guard, guarded, left_alone, leftovers, removal
 from ...plan.requests import ref_of
 from ...plan.undo import Unaccepted
-from ..applying import ended
+from ..applying import carried_out, ended, made, permitted, shown
 from ..calling_off import called_off
-from ..fitting import fitted, indented, readable
 from ..leases import Unled
 from ..ledger_pages import known_guards
 from ..session import Session, finish, open_session
-from ..undoing import carried_out, made, permitted, shown
+from ..several import fitted, indented, readable
 from ..writing import agreed, attempts, directory_of, known, named_directory, opened, settled, who
 
 # Where repairs left something: the objects of all kinds that they write, and the permissions to take it off.

@@ -25,10 +25,10 @@ from ...plan.plan import Delete, moment
 from ...plan.text import sentence
 from ...publish.attempt_summary import AttemptSummary, CanaryStop
 from ...publish.tallies import COLUMNS, Account, CauseRow, DayRow, Span, Tally, account, by_cause, by_day, wrong
-from ..fitting import fitted, readable, rows_whole
 from ..leases import lease_path, travelling
 from ..ledger_pages import AttemptRow, entries_about, given, newest, rows, summary_of
 from ..session import finish, open_session
+from ..several import fitted, readable, rows_whole
 from ..writing import directory_of, read_directory, taking_back, who
 
 # What is proven of a ledger: by its files alone, and with the Lease; and how one that does not fit it is accepted.

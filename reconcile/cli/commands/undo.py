@@ -20,11 +20,10 @@ from ...plan.annotations import APPROVED_PLAN, PAUSED, paused_by
 from ...plan.plan import Create, Delete, Patch, Refused
 from ...plan.remediations import undo_of
 from ...plan.undo import AnyUndo, Unaccepted, UndoRequest
-from ..applying import ended
-from ..fitting import readable
+from ..applying import carried_out, ended, made, permitted, shown
 from ..ledger_pages import entries_about, history_of
 from ..session import Session, finish, open_session
-from ..undoing import carried_out, made, permitted, shown
+from ..several import readable
 from ..writing import agreed, attempts, directory_of, known, named_directory, opened, recreating, settled, who
 
 

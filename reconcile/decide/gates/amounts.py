@@ -14,7 +14,7 @@ from ...ledger.trials import STEPS, Canary, Strike
 from ...plan.plan import moment
 from ...plan.remediation import Remediation
 from ..canary import tried
-from ..storm import Storm, StormState
+from ..storms import Storm, StormState
 from .base import Ask, Situation
 
 _HOUR, _DAY = 3600.0, 86_400.0

@@ -14,7 +14,7 @@ from exporter.facts.times import Skew
 from ...config.settings import Mode, SidecarConfig
 from ...ledger.history import Attempt, History
 from ...plan.remediation import Remediation
-from ..storm import Storm
+from ..storms import Storm
 
 Labels: TypeAlias = Mapping[str, tuple[str, ...]]
 """The labels of the alert of a finding, each with the values that it may have: "" where it may lack the label."""

@@ -9,9 +9,8 @@ from exporter.facts.record import Record, Ref
 from exporter.store.kind import ApiKind
 from exporter.store.kinds.backups import Backup, Restore, VirtualMachineBackup
 from exporter.store.kinds.namespace import Namespace
-from exporter.store.kinds.snapshots import VirtualMachineRestore, VirtualMachineSnapshot
+from exporter.store.kinds.snapshots import VirtualMachineClone, VirtualMachineRestore, VirtualMachineSnapshot
 from exporter.store.kinds.virtual_machine import VirtualMachine
-from exporter.store.kinds.virtual_machine_clone import VirtualMachineClone
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ..guards import Needs, guard

@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from demo.apiserver.watching import WatchPace
+from demo.apiserver.listing import WatchPace
 from tests.fakeapi.client import CLAIMS, IN_SHOP, Client, claim, pod, running
 
 STREAMING = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}

@@ -35,7 +35,7 @@ BREAKS = {
     "a command reads, then prints": ("exporter/cli/output/vm.py", "import exporter.cli.input.once"),
     "what evaluates is pure: no clock, no environment, no I/O": ("reconcile/plan/effects.py", "import time"),
     "what plans and decides knows nothing of what reads, writes and serves": (
-        "reconcile/decide/storm.py",
+        "reconcile/decide/storms.py",
         "import exporter.kube.errors",
     ),
     "the adapters import the Kubernetes client, and nothing else does": ("exporter/kube/probe.py", "import kubernetes"),
@@ -44,7 +44,7 @@ BREAKS = {
     "the steps of an attempt are a line": ("reconcile/carry_out/lease.py", "import reconcile.carry_out.attempt"),
     "a repair goes one way": ("reconcile/ledger/entry.py", "import reconcile.carry_out.loop"),
     "the demo and its API server know nothing of who reads them": ("demo/fleet/sample.py", "import exporter.store"),
-    "the API server does not know the demo's fleet": ("demo/apiserver/wire.py", "import demo.fleet.sample"),
+    "the API server does not know the demo's fleet": ("demo/apiserver/server.py", "import demo.fleet.sample"),
 }
 # Who may open which request: those with `GET` alone, and those with any.
 READS = ("exporter/kube", "reconcile/carry_out/fresh_reads.py", "demo/repairs.py")

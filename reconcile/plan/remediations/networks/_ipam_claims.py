@@ -22,10 +22,9 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from exporter.store.source import Undecodable
 
-from ...guards import guard
+from ...guards import guard, unanswered, undecodable
 from ...plan import Refused
 from ...remediation import Scene
-from ...unseen import unanswered, undecodable
 from .._grounds import table, under_way
 
 # Whom an object that can't be read may concern: which pods can be attached to the network of an IPAMClaim.

@@ -11,7 +11,7 @@ import pytest
 
 from exporter.__main__ import main
 from exporter.kube.get_json import JSONServer
-from exporter.serve.server import own_certificate
+from exporter.serve.server import certificates
 from exporter.serve.server.certificates import Certificates
 from reconcile.carry_out.finding_source import ExporterSource, SourceError
 from tests.served import served
@@ -51,7 +51,7 @@ def test_what_is_valid_stays_and_anything_else_is_made_anew(tmp_path: Path, monk
         (tmp_path / name).unlink()
         before, second = second, made(tmp_path, "b.example", "c.example")
         assert second["tls.crt"] != before["tls.crt"]
-    monkeypatch.setattr(own_certificate, "LEAST", own_certificate.LIFE + timedelta(days=1))
+    monkeypatch.setattr(certificates, "LEAST", certificates.LIFE + timedelta(days=1))
     assert made(tmp_path, "b.example", "c.example") != second
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from exporter.__main__ import main
-from exporter.config.acknowledged import MOST
-from exporter.config.editing import entry_lines, with_entry
+from exporter.config.documents import entry_lines, with_entry
+from exporter.config.settings import MOST
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 LATER = (datetime.now(UTC) + timedelta(days=30)).date().isoformat()

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from exporter.checks import all_checks
-from exporter.config.acknowledged import acknowledgements_of
 from exporter.config.loading import Loaded, Sources, load
 from exporter.config.mistakes import Mistakes
+from exporter.config.settings import acknowledgements_of
 from exporter.findings.causes import moment_of
 from exporter.findings.severity import Severity
 from tests.all_of import each_of

@@ -11,7 +11,7 @@ from exporter.checks import all_checks
 from exporter.domain.features.configuration import Effective, understood
 from exporter.facts.rule import Ground, Request
 from exporter.facts.rules import BY_ID, RULES
-from exporter.kube.watch.decode import Decoder
+from exporter.kube.watch.listing import Decoder
 from exporter.store.kinds.storage import StorageClass
 from tests.all_of import all_of, named, whole
 from tests.case_files import read_yaml

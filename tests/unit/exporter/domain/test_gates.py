@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from exporter.domain.features.gate_table import PRE_RELEASES
-from exporter.domain.features.gates import STAGES, Gates, states_of
+from exporter.domain.features.gates import PRE_RELEASES, STAGES, Gates, states_of
 from exporter.facts.versions import Upstream, Version, begins_like, number_of, parse, upstream_of
 
 _SECOND = Path(__file__).with_name("gate_states.csv")

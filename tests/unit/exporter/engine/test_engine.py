@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from exporter.checks import all_checks
-from exporter.counts.addresses import AddressUsage
-from exporter.counts.networks import subnet_reports
+from exporter.counts.networks import AddressUsage, subnet_reports
 from exporter.engine.affected import everything
 from exporter.engine.engine import Engine
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding
-from exporter.kube.watch.decode import Decoder
+from exporter.kube.watch.listing import Decoder
 from exporter.metrics.exposition import Exposition
 from exporter.questions.causes import reports
 from exporter.store.decode import by_name

@@ -13,8 +13,8 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.counts import all_states
-from exporter.counts.addresses import AddressUsage
 from exporter.counts.base import Aggregates
+from exporter.counts.networks import AddressUsage
 from exporter.engine.causes import HOUR
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake

@@ -12,7 +12,7 @@ from exporter.engine.intake import Intake
 from exporter.findings.check import PER_NAMESPACE, Check, Family, Reason, View
 from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
-from exporter.kube.watch.decode import Decoder
+from exporter.kube.watch.listing import Decoder
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.source import SyncState
 from tests.evaluation import NOW

@@ -13,7 +13,7 @@ from exporter.facts.record import Record
 from exporter.findings.check import PER_VM, Check, Family, Reason, View
 from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
-from exporter.kube.watch.decode import Decoder
+from exporter.kube.watch.listing import Decoder
 from exporter.store.index import ByName, Index
 from exporter.store.kind import ApiKind
 from exporter.store.kinds.kube_virt import KIND as KUBEVIRT

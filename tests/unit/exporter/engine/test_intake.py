@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Any
 
-from exporter.kube.watch.decode import Decoder
+from exporter.kube.watch.listing import Decoder
 from exporter.store.decode import by_name
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.source import FILE, Source, SyncState, Undecodable

@@ -16,7 +16,7 @@ from exporter.checks import all_checks
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.findings.check import PER_FLEET
-from exporter.kube.watch.decode import Decoder
+from exporter.kube.watch.listing import Decoder
 from exporter.questions import drain
 from exporter.store.reader import Reading
 from exporter.store.source import SyncState

@@ -6,7 +6,7 @@ import json
 
 from exporter.checks import all_checks
 from exporter.findings.check import PER_FLEET
-from exporter.kube.watch.decode import Decoder
+from exporter.kube.watch.listing import Decoder
 from exporter.store.kinds.instancetypes import RESOURCES
 from tests.all_of import each_of
 from tests.corpus import objects

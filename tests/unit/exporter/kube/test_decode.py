@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from exporter.facts.nesting import cut
 from exporter.facts.record import UnreadableFactError
 from exporter.kube.errors import MalformedError, StatusError
-from exporter.kube.watch.decode import Decoded, Decoder
+from exporter.kube.watch.listing import Decoded, Decoder
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import (
     ipam_claim,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from demo.apiserver import wire
+from demo.apiserver import server
 from demo.apiserver.calls import ApiCall
 from demo.apiserver.errors import page_not_found
 from demo.apiserver.server import kubeconfig
@@ -49,9 +49,9 @@ class Recorded(FakeApiServer):
         super().__init__()
         self._documents = documents
 
-    def _answer(self, call: ApiCall) -> wire.Answer:
+    def _answer(self, call: ApiCall) -> server.Answer:
         if call.path in self._documents:
-            return 200, wire.encode(self._documents[call.path])
+            return 200, server.encode(self._documents[call.path])
         if call.path.rpartition("/")[0] not in self._documents:
             raise page_not_found()
         return super()._answer(call)

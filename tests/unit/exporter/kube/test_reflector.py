@@ -15,8 +15,8 @@ from demo.apiserver.calls import ApiCall
 from exporter.app import assemble
 from exporter.engine.intake import Intake
 from exporter.kube.transport import Transport
-from exporter.kube.watch.decode import Decoder
-from exporter.kube.watch.live import LiveSource
+from exporter.kube.watch.listing import Decoder
+from exporter.kube.watch.reflector import LiveSource
 from exporter.store.decode import by_name
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.kinds.virtual_machine import VirtualMachine

@@ -10,7 +10,7 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.cli.commands.networks import listed_networks
-from exporter.counts.addresses import AddressUse
+from exporter.counts.networks import AddressUse
 from exporter.questions.networks import RECLAIMABLE
 from exporter.store.source import SyncState
 

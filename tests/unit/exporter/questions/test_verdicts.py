@@ -121,8 +121,8 @@ def said(verdicts: tuple[Verdict, ...], finding: Finding, text: str) -> set[str]
             continue
         assert each.answer == "no", (each, finding.reason)
         assert finding.reason in {one.reason for one in each.reasons}, (each, finding.reason)
-        assert finding.forbids.why in each.sentence
-        assert f"Do not {each.act} it: " in text
+        assert finding.forbids.why in " ".join(each.whys)
+        assert f"Do not {each.act} it:" in text
         assert f"({finding.reason})" in text
         acts.add(each.act)
     return acts
@@ -198,21 +198,21 @@ def test_what_nothing_forbids_and_changes_it_is_a_yes_with_changes() -> None:
         restart = msgspec.structs.replace(found.restart, **changed)
         said = verdicts(msgspec.structs.replace(found, restart=restart), (), (), ())
         assert [(each.act, each.answer) for each in said] == [("restart", "changes"), ("migrate", "yes")]
-        assert said[0].sentence == "It can be restarted, with changes."
+        assert (said[0].head, said[0].whys) == ("It can be restarted, with changes", ())
 
 
 def test_without_a_node_it_is_no() -> None:
     stage = OneVMStage(*running(), nodes=[node("node01", taints=["gpu:NoSchedule"])])
     (restart, migrate) = stage.take().verdicts
     assert (restart.answer, migrate.answer) == ("no", "no")
-    assert "no other node could take it" in migrate.sentence
+    assert "no other node could take it" in migrate.whys
 
 
 def test_what_is_not_seen_is_no_yes() -> None:
     for kind in ("Node", "KubeVirt", "VirtualMachineInstance"):
         found = OneVMStage(*running(), unseen=[kind]).take()
         assert {each.answer for each in found.verdicts} <= {"unknown", "no"}, kind
-        assert "could take it" not in " ".join(each.sentence for each in found.verdicts if each.answer == "unknown")
+        assert "could take it" not in " ".join(why for each in found.verdicts if each.answer == "unknown" for why in each.whys)
     assert answers(OneVMStage(*running(migratable="Unknown"))) == {"restart": "yes", "migrate": "unknown"}
 
 

@@ -26,8 +26,7 @@ from exporter.questions.urgency import paging
 from exporter.rules import all_areas
 from exporter.rules.hub import RECORDED as RECORDED_FOR_HUBS
 from exporter.rules.urgency import urgencies
-from reconcile.carry_out.board import ShownRepairs
-from reconcile.carry_out.metrics import Measures
+from reconcile.carry_out.metrics import Measures, ShownRepairs
 from reconcile.plan.remediations import all_remediations
 from tests.alerting_reasons import ALERTS, EVERY_RULE, RECORDED, alerting, kept, read_by
 from tests.all_of import all_of, named, whole

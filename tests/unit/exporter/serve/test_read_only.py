@@ -17,7 +17,7 @@ from demo.apiserver.server import kubeconfig
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.kube.transport import Transport
 from exporter.serve.access.access import FINDINGS, METRICS
-from exporter.serve.access.asking import LOGIN, LOGOUT
+from exporter.serve.access.browsers import LOGIN, LOGOUT
 from exporter.serve.application import build
 
 from ....access_stage import Scripted

@@ -9,8 +9,7 @@ import msgspec
 
 from exporter.serve.application import serving
 from exporter.sidecar.repairs import ReportedBlock, ReportedProposal, ReportedRefusal, ReportedRepair
-from reconcile.carry_out.board import ShownRepairs
-from reconcile.carry_out.metrics import Measures
+from reconcile.carry_out.metrics import Measures, ShownRepairs
 from reconcile.decide.canary import ShownCanary
 from reconcile.decide.gates import Blocked
 from reconcile.decide.repair import Repair

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from exporter.kube.watch.decode import Decoder
+from exporter.kube.watch.listing import Decoder
 from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition, differing, pool_of
 from exporter.store.kinds.user_defined_networks import ClusterUserDefinedNetwork, UserDefinedNetwork
 

@@ -18,7 +18,7 @@ from exporter.checks import all_checks
 from exporter.engine.affected import affected, everything
 from exporter.engine.evaluate import evaluate
 from exporter.facts.record import Record
-from exporter.kube.watch.decode import Decoder
+from exporter.kube.watch.listing import Decoder
 from exporter.store.cluster import Cluster
 from exporter.store.index import ByName, Index
 from exporter.store.overlay import Edit, Overlay

@@ -11,8 +11,7 @@ from exporter.checks import all_checks
 from exporter.facts.record import Record
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding
-from exporter.store.change import Change
-from exporter.store.cluster import Cluster
+from exporter.store.cluster import Change, Cluster
 from exporter.store.index import Index
 from exporter.store.kinds.ipam_claim import IPAMClaim
 from exporter.store.kinds.virtual_machine import VirtualMachine

@@ -15,8 +15,7 @@ from demo.apiserver.errors import ApiError
 from exporter.kube import sending
 from exporter.kube.clocks import boottime
 from reconcile.carry_out.attempt import AttemptState, Result
-from reconcile.carry_out.confirm import Confirmed
-from reconcile.carry_out.confirm_undo import confirm_undo
+from reconcile.carry_out.confirm import Confirmed, confirm_undo
 from reconcile.ledger import Event
 from reconcile.ledger.attempts import taken
 from reconcile.ledger.history import History

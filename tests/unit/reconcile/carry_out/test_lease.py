@@ -13,8 +13,7 @@ import pytest
 
 from demo.apiserver.server import kubeconfig
 from reconcile.carry_out.lease import Election
-from reconcile.carry_out.lease_record import PREFIX, Contender, LeaseRecord
-from reconcile.carry_out.tenure import NotLeadingError, Tenure
+from reconcile.carry_out.lease_record import PREFIX, Contender, LeaseRecord, NotLeadingError, Tenure
 
 from ....all_of import each_of
 from ....electing import Cable, Clock, Replicas, electing

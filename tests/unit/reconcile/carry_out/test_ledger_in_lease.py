@@ -13,9 +13,8 @@ import pytest
 
 from demo.apiserver.server import kubeconfig
 from exporter.kube.errors import UnreachableError
-from reconcile.carry_out.lease_record import PREFIX
+from reconcile.carry_out.lease_record import PREFIX, NotLeadingError, WithheldError
 from reconcile.carry_out.ledger_in_lease import LedgerInLease
-from reconcile.carry_out.tenure import NotLeadingError, WithheldError
 from reconcile.ledger import Event, Ledger, LedgerError
 
 from ....electing import Replicas, electing

@@ -14,7 +14,7 @@ from reconcile.decide.approval import write
 from reconcile.ledger import Event, Ledger
 from reconcile.ledger.manual import folder
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED
-from reconcile.plan.unseen import gathered
+from reconcile.plan.guards import gathered
 
 from ....fakeapi.faults import Fault
 from ....rows import full

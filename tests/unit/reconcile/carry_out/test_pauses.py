@@ -11,8 +11,8 @@ import pytest
 
 from exporter.kube.errors import UnreachableError
 from reconcile.carry_out.execute import ServerAnswer, WriteOutcome
+from reconcile.carry_out.lease_record import NotLeadingError
 from reconcile.carry_out.pauses import Pauses
-from reconcile.carry_out.tenure import NotLeadingError
 from reconcile.config.settings import EditWarSettings, Mode
 from reconcile.decide.gates import blocked
 from reconcile.ledger import Entry, Event, Ledger

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from prometheus_client import generate_latest
 
-from reconcile.carry_out.board import ShownRepairs
+from reconcile.app import PolicyProof
 from reconcile.carry_out.execute import IdleWriter
-from reconcile.carry_out.metrics import Measures
-from reconcile.carry_out.policies import PolicyProof
+from reconcile.carry_out.metrics import Measures, ShownRepairs
 from reconcile.plan.remediations import all_remediations
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from exporter.__main__ import main
 from exporter.findings.causes import Reference
-from reconcile.cli.fitting import indented, readable
 from reconcile.cli.plan_text import shown
+from reconcile.cli.several import indented, readable
 from reconcile.decide.repair import Repair
 from reconcile.ledger import Counted, Event, Ledger
 from reconcile.plan.plan import Add, Plan, Refused

@@ -13,8 +13,7 @@ from exporter.config.file import read
 from exporter.config.keys import keys_within
 from exporter.config.mistakes import Mistakes
 from reconcile.config.loading import LoadedSidecar, load
-from reconcile.config.modes import may_write, mode_of
-from reconcile.config.settings import Mode, SidecarConfig, model_of
+from reconcile.config.settings import Mode, SidecarConfig, may_write, mode_of, model_of
 from reconcile.plan.remediations import all_remediations
 from tests.all_of import each_of
 from tests.repairs import REPAIR, config

@@ -17,7 +17,7 @@ from reconcile.carry_out.alertmanager import alert_labels, read, silenced_by
 from reconcile.config.settings import Mode
 from reconcile.decide.canary import tried
 from reconcile.decide.gates import GATES, Blocked, blocked
-from reconcile.decide.storm import Storm, StormState
+from reconcile.decide.storms import Storm, StormState
 from reconcile.ledger.entry import Entry
 from reconcile.ledger.history import History
 from reconcile.plan.annotations import PAUSED, annotations_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.decide.storm import Rise, Storm, StormState
+from reconcile.decide.storms import Rise, Storm, StormState
 from tests.all_of import each_of
 from tests.repairs import NOW, config
 

@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 
 from exporter.facts.record import Ref
-from reconcile.carry_out.context import Candidate
 from reconcile.carry_out.loop import in_turn
+from reconcile.carry_out.permission import Candidate
 from reconcile.config.settings import Mode, SidecarConfig
 from reconcile.decide.gates import Situation, blocked
 from reconcile.decide.repair import Found, Hint
-from reconcile.decide.rises import KNOWN, Open
-from reconcile.decide.storm import Storm, StormState
-from reconcile.decide.storms import Sizes, Storms
+from reconcile.decide.storms import KNOWN, Open, Sizes, Storm, Storms, StormState
 from reconcile.ledger.history import History
 
 from ....repairs import NOW, REPAIR, ask, config, situation, written

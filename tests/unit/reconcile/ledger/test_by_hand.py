@@ -8,8 +8,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from exporter.__main__ import main
-from reconcile.carry_out.board import ShownRepairs
-from reconcile.carry_out.metrics import Measures
+from reconcile.carry_out.metrics import Measures, ShownRepairs
 from reconcile.cli.writing import opened
 from reconcile.ledger import Event, Ledger, LedgerError
 from reconcile.ledger.manual import ManualLedger, folder

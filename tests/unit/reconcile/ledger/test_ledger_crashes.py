@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from reconcile.ledger import Entry, Event, Ledger, LedgerError, Retention, verify
-from reconcile.ledger.disk import Disk
 from reconcile.ledger.history import History
+from reconcile.ledger.writer import Disk
 from tests.ledgers import Power, PowerLossError, opened, plan
 
 KEPT = Retention(max_size=6000)

@@ -17,9 +17,8 @@ from exporter.__main__ import main
 from exporter.checks import all_checks
 from exporter.config.keys import keys_within
 from reconcile.app import kinds_of
-from reconcile.carry_out.board import ShownRepairs
 from reconcile.carry_out.confirm import Confirmed
-from reconcile.carry_out.metrics import Measures
+from reconcile.carry_out.metrics import Measures, ShownRepairs
 from reconcile.cli import commands
 from reconcile.config.loading import LoadedSidecar, load
 from reconcile.config.settings import model_of

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from demo.apiserver.patching import JSON, patched
+from demo.apiserver.writing import JSON, patched
 from exporter.facts.firmware import comparable, legacy
 from exporter.facts.record import Ref
 from exporter.store.kinds import namespace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from demo.apiserver.patching import JSON, patched
+from demo.apiserver.writing import JSON, patched
 from reconcile.plan.effects import before_and_after
 from reconcile.plan.plan import Create, Delete, Patch
 from reconcile.plan.remediation import Remediation

@@ -11,11 +11,9 @@ import msgspec
 import pytest
 
 from exporter.serve.application import serving
-from reconcile.carry_out.board import ShownRepairs
-from reconcile.carry_out.metrics import Measures
+from reconcile.carry_out.metrics import Measures, ShownRepairs
 from reconcile.config.loading import LoadedSidecar, load
-from reconcile.config.modes import may_write
-from reconcile.config.settings import SidecarConfig
+from reconcile.config.settings import SidecarConfig, may_write
 from reconcile.decide.canary import CanaryState
 from reconcile.decide.gates import GATES
 from reconcile.ledger import Event, Ledger

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from reconcile.carry_out.board import ShownRepairs
-from reconcile.carry_out.metrics import Measures
+from reconcile.carry_out.metrics import Measures, ShownRepairs
 from reconcile.plan.remediations import all_remediations
 from reconcile.publish.server import build
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from exporter.checks import all_checks
-from exporter.counts.addresses import AddressUsage, AddressUse
+from exporter.counts.networks import AddressUsage, AddressUse
 from tests.evaluation import Evaluation
 from tests.rows import full
 

@@ -8,8 +8,7 @@ import pytest
 
 from exporter.kube.errors import UnreachableError
 from exporter.serve.access.access import FINDINGS, METRICS
-from exporter.serve.access.asking import own_path
-from exporter.serve.access.sessions import COOKIE
+from exporter.serve.access.browsers import COOKIE, own_path
 
 from .....access_stage import SECONDS, login_stage
 from .....all_of import each_of

@@ -11,7 +11,7 @@ from exporter.facts.record import Ref
 from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
 from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
-from exporter.serve.page.outside import Outside
+from exporter.serve.page.frame import Outside
 from exporter.store.kinds import ipam_claim
 
 from .....rows import full

@@ -15,9 +15,8 @@ from aiohttp import web
 from exporter.kube.reviews import User
 from exporter.serve import application as serving_module
 from exporter.serve.access import access
-from exporter.serve.access.asking import LOGIN
+from exporter.serve.access.browsers import LOGIN, Sessions
 from exporter.serve.access.login import Login
-from exporter.serve.access.sessions import Sessions
 from exporter.serve.application import Guard, Routes, application, serving
 from exporter.serve.server.rooms import SharedPlaces, take
 
