@@ -81,4 +81,4 @@ def _due(ended: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess
 def test_a_node_that_does_not_exist_is_no_uncordoned_one(person: Person) -> None:
     refused = person.calls_off("gone", "--yes")
     assert refused.returncode == 2
-    assert "node gone does not exist" in refused.stderr
+    assert "node gone doesn't exist" in refused.stderr

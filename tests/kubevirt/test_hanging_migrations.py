@@ -108,7 +108,7 @@ def test_a_target_pod_that_runs_with_a_container_that_never_gets_ready_has_no_ti
     outlasts(stage, "Scheduling")
     found = hanging(exporter, stage)
     assert found["evidence"]["cause"] == "Containers"
-    assert "container volumeroot of the target pod" in found["message"]
+    assert "container volumeroot of target pod" in found["message"]
 
     stage.orders.unready.clear()
     story.comes_to({}, lambda: stage.phases("db") == stage.phases("web") == ["Succeeded"])
@@ -149,7 +149,7 @@ def test_a_migration_that_hangs_and_is_deleted_goes_on_to_hang(stage: Stage, exp
     stage.wait_phases("db", "PreparingTarget")
     (migration,) = stage.migrations("db")
     stage.client.delete(VMIMS, stage.namespace, migration["metadata"]["name"])
-    deleted = lambda: "it was deleted" in hanging(exporter, stage)["message"]  # noqa: E731
+    deleted = lambda: "The migration was deleted" in hanging(exporter, stage)["message"]  # noqa: E731
     wait_until(deleted, 30, "it is found that it was deleted")
     outlasts(stage, "PreparingTarget")
 

@@ -53,7 +53,7 @@ def test_what_becomes_of_each_vm_is_said_before_it_happens(stage: Stage, exporte
     stage.orders.dead.add(NODE)
     stage.wait_ready(NODE, ready=False)
     finding = found(exporter, stage, "evictions", "NodeLost")
-    assert (finding["subject"]["name"], finding["severity"]) == (NODE, "warning")
+    assert (finding["subject"]["name"], finding["severity"]) == (NODE, "critical")
 
     tainted = wait_until(partial(taint_of, stage), 30, "the node is tainted")
     said = wait_until(partial(told, exporter, stage, "podsDeletedFrom"), 30, "it is said when the pods are deleted")
@@ -63,7 +63,7 @@ def test_what_becomes_of_each_vm_is_said_before_it_happens(stage: Stage, exporte
     assert facts["startAgain"] == len(START) + 1  # and kept, once somebody deletes its pod
     down = {"alone": "no VM", "batch": "run strategy Manual", "once": "run strategy Once"}
     assert facts["stayDown"] == [f"{stage.namespace}/{name} ({why})" for name, why in down.items()]
-    assert "whatever its eviction strategy, none is migrated" in said["message"]
+    assert "None is migrated, and none starts elsewhere" in said["message"]
 
     assert_its_pods_are_deleted_and_nothing_moves(stage, exporter, before, moment(facts["podsDeletedFrom"]))
     assert {vmi: stage.vmi(vmi)["metadata"]["uid"] for vmi in before} == uids(before)  # type: ignore[index]

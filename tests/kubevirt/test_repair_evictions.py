@@ -78,7 +78,7 @@ def test_a_request_is_cancelled_once_that_is_approved(stage: Stage, repairs: Mak
         plan = made.approved(finding, sidecar)
         undone = made.undo(made.attempt(sidecar.entries()))
 
-    assert f"The evacuation request for {ELSEWHERE} goes" in plan["effect"]
+    assert f"The evacuation request for {ELSEWHERE} is cancelled" in plan["effect"]
     assert stage.evacuation("db") == ""
     assert stage.migrations("db") == []
     assert made.found("StaleEvacuationRequest") == []

@@ -25,8 +25,8 @@ def test_updates_that_fail_are_a_warning_and_the_others_are_not(
     finding = becomes(exporter, stage, "MigrationFailing", "warning")
     assert (finding["subject"]["name"], finding["evidence"]["failed"] >= 2) == ("db", True)
     assert finding["evidence"]["cause"] == "CPU"
-    assert finding["message"].endswith("; an update of KubeVirt waits for it.")
-    assert "With its owner's consent restart the VM" in finding["next"]
+    assert finding["message"].endswith(". A KubeVirt update waits for it.")
+    assert "With its owner's consent, restart the VM" in finding["next"]
     wait_until(lambda: not outdated(stage, "web"), 60, "web is updated")
     stage.wait_phases("web", "Succeeded")
     assert (reasons(patient, stage, "web"), set(reasons(patient, stage, "db"))) == ([], {"MigrationFailing"})
