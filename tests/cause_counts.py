@@ -61,7 +61,7 @@ def _counted(own: list[Finding]) -> dict[str, Any]:
     places = sorted({each.namespace for each in subjects} - {""})
     oldest = min(own, key=_age)
     rank = max(each.severity.rank for each in own)
-    worst = min((each for each in own if each.severity.rank == rank), key=_age)
+    worst = min((each for each in own if each.severity.rank == rank), key=lambda each: (_keeps(each), *_age(each)))
     return {
         "severity": worst.severity.value,
         "objects": len(subjects),
@@ -77,6 +77,11 @@ def _counted(own: list[Finding]) -> dict[str, Any]:
         "remediation": worst.remediation,
         "runbook": worst.runbook,
     }
+
+
+def _keeps(finding: Finding) -> bool:
+    """Whether it is not about the one of several that gets another value."""
+    return finding.evidence.get("keeper", "") in ("", finding.subject.path)
 
 
 def _age(finding: Finding) -> tuple[float, str]:

@@ -44,7 +44,7 @@ CHECKS = TOP / "exporter/checks"
 ALERTS = TOP / "rules/alerts"
 _COMMANDS = "commands.yaml"
 _WIDTH = 120
-_TITLE, _NEXT = 60, 200  # characters
+_TITLE, _NEXT = 60, 120  # characters
 _SEVERITIES = re.compile(rf"\b({'|'.join(each.value for each in Severity)})\b", re.IGNORECASE)
 
 

@@ -10,29 +10,11 @@ MOST = 400
 MANY, A_REASON, BESIDE = 6, 60, 250  # of an alert with that many reasons: words of each, and of all else
 # Those that are longer, with how many words they have: a number only falls.
 LONGER = {
-    "VMEvictionMigrationStuck": 697,
-    "VMEvictionNotMigratable": 576,
-    "VMEvictionPDBBlocks": 538,
+    "VMEvictionMigrationStuck": 675,
+    "VMEvictionNotMigratable": 547,
+    "VMEvictionPDBBlocks": 519,
     "VMFeatureBlocked": 519,
     "VMFeatureMismatch": 736,
-    "VMFirmwareUUIDDuplicate": 628,
-    "VMFirmwareUUIDDuplicateAcrossClusters": 456,
-    "VMFirmwareUUIDUnstable": 788,
-    "VMIPAMClaimAddressInvalid": 889,
-    "VMIPAMClaimDuplicateIP": 401,
-    "VMIPAMClaimLeftBehind": 772,
-    "VMIPAMClaimNetworkMismatch": 640,
-    "VMIPAMClaimStuckTerminating": 643,
-    "VMIPAMClaimUnprotected": 749,
-    "VMIPAddressDuplicate": 446,
-    "VMInstancetypeMissing": 1057,
-    "VMInstancetypeRevisionUnfit": 1166,
-    "VMInstancetypeUnversioned": 637,
-    "VMMACAddressDuplicate": 538,
-    "VMNetworkDeletionStuck": 424,
-    "VMNetworkPoolPressure": 401,
-    "VMPersistentIPBroken": 1017,
-    "VMSnapshotInstancetypeMissing": 458,
 }
 CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 

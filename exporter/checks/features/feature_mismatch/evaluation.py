@@ -32,6 +32,7 @@ _TEXTS = Texts("feature_mismatch")
 # Reasons of which the text without a name is for who has only that: an alert, and `steward explain`.
 _APART = ("PendingBlocked", "StartBlocked", "StoppedRequestsDisabled")
 _SETTINGS = {"PersistentReservation": "persistentReservationConfiguration.enabled"}  # once the gate is GA
+_MOST = 120  # characters of a next step: what allows a feature is named in it where that is short
 _CLAIMS = ("virt-controller then restarts.",)
 _RESTARTS = {
     "PersistentReservation": ("virt-handler then restarts on every node.",),
@@ -59,9 +60,9 @@ def next_step(texts: Texts, reason: str, rule: Rule, known: Effective, change: s
         return texts.next(reason, "only", version=known.version)
     if reason in ("RunningStartedBefore", "StoppedRequestsDisabled") and rule.bites(known) in IGNORED:
         return texts.next(reason, "ignored")
-    if rule.id == "persistent_state":
-        return texts.next(reason, "state")
-    return texts.next(reason, "either" if reason in _APART else "")
+    variant = "state" if rule.id == "persistent_state" else "either" if reason in _APART else ""
+    named = texts.next(reason, f"{variant}_named" if variant else "named", change=change)
+    return named if len(named) <= _MOST else texts.next(reason, variant)
 
 
 def _by_gate(gate: str, known: Effective) -> str:

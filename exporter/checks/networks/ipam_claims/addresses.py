@@ -173,7 +173,7 @@ def _giving_way(ctx: ClaimContext, holders: Iterable[IPAMClaim | Pod]) -> _Givin
 
 def _way(giving: _GivingWay) -> str:
     vm, step = f"{giving.claim.namespace}/{giving.claim.vms[0]}", "running" if giving.runs else "idle"
-    return TEXTS.next("DuplicateIP", step, vm=vm, keeper=giving.keeper.ref, why=giving.why)
+    return TEXTS.next("DuplicateIP", step, vm=vm)
 
 
 def _commands(giving: _GivingWay | None, own: IPAMClaim) -> tuple[str, ...]:

@@ -156,7 +156,7 @@ def test_a_missing_pin_whose_copy_the_status_still_names_says_so() -> None:
     evaluation.evaluate()
 
     (found,) = [each for each in evaluation.engine.findings() if each.reason == "RevisionMissing"]
-    assert "If ControllerRevision rev in its status fits the VMI" in found.next
+    assert "If the ControllerRevision in its status fits" in found.next
     assert found.evidence["statusRevision"] == "rev"
 
 

@@ -28,9 +28,6 @@ PAGES: dict[str, dict[str, dict[str, Any]]] = json.loads((REPO / FILE).read_text
 SEVERITIES = re.compile(rf"\b({'|'.join(each.value for each in Severity)})\b", re.IGNORECASE)
 MOST_WORDS = 30  # of a sentence
 MOST_CHARACTERS = 120  # of a next step
-SHORT = ("drains", "features", "steward")  # areas of which that is asserted
-LONGER: dict[str, str] = {}
-"""Reasons whose next step can't be shorter without losing a warning, and which."""
 ACTS = re.compile(  # with which a next step begins, and conditions before it
     r"(Add|After|Agree|Annotate|Apply|Approve|Ask|Before|Bring|Cancel|Change|Check|Choose|"
     r"Compare|Confirm|Cordon|Correct|Create|Deactivate|Decide|Delete|Detach|Disable|Do|Drain|Edit|"
@@ -40,10 +37,6 @@ ACTS = re.compile(  # with which a next step begins, and conditions before it
     r"Replan|Request|Resolve|Restart|Restore|Run|See|Set|Shut|Start|Stop|To|Trigger|Uncordon|"
     r"Unpause|Unset|Update|Upgrade|Use|Verify|Wait|When|Where|While|With|Write)\b"
 )
-
-
-def area_of(check: Check) -> str:
-    return check.find.__module__.split(".")[2]
 
 
 def sentences_of(text: str) -> list[str]:
@@ -122,11 +115,11 @@ def test_begins_with_a_noun_and_ends_with_a_full_stop(check: Check) -> None:
     assert not wrong
 
 
-@all_of(named((each for each in CHECKS if area_of(each) in SHORT), lambda check: check.id), whole)
+@all_of(named(CHECKS, lambda check: check.id), whole)
 def test_a_next_step_is_short(check: Check) -> None:
     """As it is said in each case, with its fields and words in capitals filled in."""
     said = {(each.reason, each.next) for each in found(check)}
-    assert {reason: next_ for reason, next_ in said if len(next_) > MOST_CHARACTERS and reason not in LONGER} == {}
+    assert {reason: next_ for reason, next_ in said if len(next_) > MOST_CHARACTERS} == {}
 
 
 @all_of(named(all_checks(), lambda check: check.id), whole)

@@ -109,7 +109,7 @@ def test_two_that_run_with_one_uuid_are_a_warning_on_each(shared: Callable[..., 
     assert one["group"] == two["group"] == group_id(ALIKE)
     assert one["message"] == "The VM has the same firmware UUID as b/ns/copy (running)."
     assert (one["since"], one["sinceSource"]) == ("", "firstSeen")
-    assert one["next"].startswith("If one VM should not run alongside its original, stop it")
+    assert one["next"].startswith("If one VM must not run alongside its original, stop it")
     assert one["commands"] == ["kubectl get virtualmachines.kubevirt.io -n ns db -o yaml"]
     assert one["runbook"].endswith("/VMFirmwareUUIDDuplicateAcrossClusters.md#duplicateacrossclusters")
 
@@ -140,8 +140,8 @@ def test_what_its_own_cluster_warns_of_comes_first(shared: Callable[..., list[An
     steps = {each["cluster"]: each["next"] for each in shared(changes, keeps)}
 
     stop = (
-        "If one VM should not run alongside its original, stop it. Otherwise, give a VM without a persistent TPM a new"
-        " firmware UUID."
+        "If one VM must not run alongside its original, stop it. Otherwise, give a VM without persistent TPM a new"
+        " UUID."
     )
     first = "Before you stop the VM, see SpecRunMismatch: its next start changes its firmware UUID."
     assert steps == {"a": f"{first} {stop}", "b": stop}
@@ -410,8 +410,8 @@ def test_a_vm_that_was_migrated_away_is_not_to_be_stopped_but_not_to_be_started(
     for left in ([halted], [vm("db", ALIKE), vmi("db", ALIKE, creationTimestamp=OLD)]):
         found = shared([*left, migration("out", "db", "Succeeded", **SENDS)], other)
         assert brief(found) == [("a", "db", "info"), ("b", "db", "info")]
-        assert {f["next"].partition(", which")[0] for f in found} == {
-            "If VM a/ns/db is no longer needed, delete it. Otherwise, before it is started, give it a new UUID"
+        assert {f["next"].partition(". That")[0] for f in found} == {
+            "If VM a/ns/db isn't needed, delete it. Otherwise, before its start, give it a new UUID"
         }
 
 

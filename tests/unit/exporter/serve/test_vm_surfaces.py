@@ -164,14 +164,16 @@ WHOLE = """\
 VM ns/web is on node01 since 2026-05-04T08:12:31Z (by its creation).
 
 Migration
-  Do not migrate it: its condition LiveMigratable is False
-    (DisksNotLiveMigratable); no other node could take it.
+  Do not migrate it:
+  - its condition LiveMigratable is False (DisksNotLiveMigratable).
+  - no other node could take it.
   evictionStrategy LiveMigrate, its own.
 
 Where it could migrate to
   None of 2 other nodes could take it: 1 lacks memory, 1 with taint
     gpu:NoSchedule.
     => Free memory on another node, or add a node.
+       Look:
        kubectl describe nodes
     node02  no: lacks memory (needs 4 GiB, has 1 GiB free)
     node03  no: with taint gpu:NoSchedule
@@ -182,7 +184,10 @@ If its node is drained
     would reject its evictions.
     => Fix the cause in condition LiveMigratable. Otherwise, stop the VM with
        its owner's consent.
+       Look:
        kubectl get virtualmachineinstances.kubevirt.io -n ns web -o yaml
+       Change:
+       # Shuts the guest down.
        virtctl stop -n ns web
 
 At its next start

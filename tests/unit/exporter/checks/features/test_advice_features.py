@@ -62,29 +62,28 @@ SEV: Row = {"launchSecurity": {"sev": {}}}
 @pytest.mark.parametrize(
     ("reason", "rows", "says"),
     [
-        ("StartBlocked", [vm(METRICS)], "Remove all rejected fields from the VM in one edit"),
-        ("StoppedRequestsDisabled", [vm(METRICS, "Halted")], "Before the VM is needed, remove all rejected fields"),
-        ("NotEditable", [vm(METRICS), vmi(METRICS)], "Do not restart the VM or delete its VMI. "),
-        ("WillFailAtRestart", [vm(METRICS), vmi({})], "Do not restart the VM before you remove the feature"),
-        ("RunningStartedBefore", [vmi(METRICS, vm="")], "Do not restart the VM or delete its VMI before"),
+        ("StartBlocked", [vm(METRICS)], "{change} Or remove all rejected fields from the VM in one edit."),
+        ("StoppedRequestsDisabled", [vm(METRICS, "Halted")], "Before the VM is needed: {change} Or remove all"),
+        ("NotEditable", [vm(METRICS), vmi(METRICS)], "Do not end the guest. {change} "),
+        ("WillFailAtRestart", [vm(METRICS), vmi({})], "Do not restart the VM first. {change} Or remove"),
+        ("RunningStartedBefore", [vmi(METRICS, vm="")], "Do not end the guest first. {change} Or"),
         (
             "PendingStartedBefore",
             [vm(METRICS), vmi(METRICS, phase="Pending")],
-            "Do not restart the VM before you remove the feature",
+            "Do not restart the VM first. {change} Or remove the feature",
         ),
         (
             "PendingBlocked",
             [vmi(BINDING, spec=ON_POD, phase="Pending")],
-            "Remove the feature from the VM, then stop and start the VM.",
+            "{change} Or remove the feature from the VM, then stop and start the VM.",
         ),
-        ("MigrationBlocked", [vmi(BINDING, spec=ON_POD, migratable=True)], "Do not drain the node. "),
+        ("MigrationBlocked", [vmi(BINDING, spec=ON_POD, migratable=True)], "Do not drain the node. {change} Or"),
     ],
 )
 def test_a_state_says_what_to_do_and_what_decides(reason: str, rows: list[Row], says: str) -> None:
     found = finding(reason, kubevirt(), *rows)
 
-    assert found.next.startswith(says)
-    assert "(evidence `change`)" in found.next
+    assert found.next.startswith(says.format_map(found.evidence))
     assert found.evidence["change"] == (
         "Add DownwardMetrics to featureGates of KubeVirt."
         if found.feature == "downward_metrics"
@@ -151,9 +150,9 @@ def test_the_object_that_decides_is_named(given: Row, domain: Row, says: str) ->
     found = finding("StartBlocked", kubevirt(**given), vm(domain))
 
     assert found.evidence["change"] == says
-    assert found.next == (
-        "Remove all rejected fields from the VM in one edit, or allow the feature (evidence `change`)."
-    )
+    named = f"{says} Or remove all rejected fields from the VM in one edit."
+    long = "Remove all rejected fields from the VM in one edit, or allow the feature (evidence `change`)."
+    assert found.next == (named if len(named) <= 120 else long)
 
 
 @pytest.mark.parametrize(
@@ -208,8 +207,8 @@ def test_what_an_upgrade_breaks_is_allowed_as_in_the_new_release() -> None:
     upgraded = kubevirt("v1.9.0", target="v1.8.4")
     found = finding("BreaksAtUpgrade", upgraded, vm(SEV, "Halted"))
 
-    assert found.next.startswith("Before the upgrade completes, remove the feature from the VM, or ")
     assert found.evidence["change"] == "Add WorkloadEncryptionSEV to featureGates of KubeVirt."
+    assert found.next.startswith(f"Before the upgrade completes: {found.evidence['change']} Or remove ")
 
 
 def test_a_template_is_changed_or_its_feature_allowed() -> None:
@@ -269,7 +268,7 @@ def test_the_state_of_a_tpm_or_efi_is_guarded_in_each_state() -> None:
     said = [finding(reason, *rows, feature="persistent_state") for reason, rows in states.items()]
 
     assert not [each.next for each in said if not re.match(r"Do not .*remove (the|its) TPM or EFI", each.next)]
-    assert not [each.next for each in said if not each.next.endswith("Allow the feature (evidence `change`).")]
+    assert not [each.next for each in said if not each.next.endswith(each.evidence["change"])]
 
 
 # -- every state has its text, wherever a refusal bites and whatever allows it

@@ -70,9 +70,9 @@ async def test_the_runbook_says_of_this_reason_with_the_names_filled_in(http: ai
     assert "not-in-tests" not in runbook
     own = re.sub("<details.*?</details>", "", runbook, flags=re.DOTALL)
     assert "Annotate the VM" in own
-    assert "Find out which controller set it" not in own
+    assert "do not remove the finalizer yourself" not in own
     assert "Of StuckTerminatingForeignFinalizer" in runbook
-    assert "Find out which controller set it" in runbook  # nothing is lost
+    assert "do not remove the finalizer yourself" in runbook  # nothing is lost
     annotate = runbook[: runbook.index("kubectl annotate")]
     assert annotate.rstrip().endswith('<pre tabindex="0"><code>')
     assert 'class="sign changes">changes the cluster' in annotate[-200:]
