@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from ..domain.features.configuration import chosen
 from ..domain.features.requests import requests_of
-from ..domain.identity.identity import owned
+from ..domain.identity import owned
 from ..domain.instancetypes.indexes import REVISION, USERS, object_key, revision_key
 from ..domain.instancetypes.resolving import LIVE
 from ..facts.record import Record

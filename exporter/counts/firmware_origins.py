@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from ..domain.identity.identity import Identified, identified
+from ..domain.identity import Identified, identified
 from ..facts.firmware import invalid
 from ..store.cluster import Change, Cluster
 from ..store.kinds.virtual_machine import VirtualMachine

@@ -13,8 +13,7 @@ from functools import partial
 from typing import TypeVar
 
 from ..config.settings import MetricsSettings
-from ..domain.identity.identity import Identified, identified
-from ..domain.identity.indexes import IDENTITY, SAVED_IDENTITY
+from ..domain.identity import IDENTITY, SAVED_IDENTITY, Identified, identified
 from ..facts.firmware import random
 from ..facts.record import Record
 from ..store.cluster import Change, Cluster

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from ..counts.networks import AddressUsage, SubnetReport, owner_lives, subnet_reports
-from ..domain.networks.users import users_of
+from ..domain.networks import users_of
 from ..engine.engine import Engine
 from ..facts.naming import NAMED, named
 from ..facts.record import Ref

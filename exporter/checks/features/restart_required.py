@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...domain.features.restarts import UUID, by_template, by_uuid, keeps_it, waiting
-from ...domain.identity.identity import owned
+from ...domain.identity import owned
 from ...facts.naming import listed, named
 from ...findings.check import PER_VM, Check, View
 from ...findings.finding import Finding, Since

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...domain.acts import Act
-from ...domain.identity.indexes import IP_ON_LINK, link_in
+from ...domain.identity import IP_ON_LINK, link_in
 from ...facts.firmware import group_id
 from ...facts.naming import kind_word
 from ...facts.record import Record

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...domain.acts import Act
-from ...domain.identity.indexes import COPYING, IDENTITY, MAC_ON_LINK, SERIAL, UNDER_WAY
+from ...domain.identity import COPYING, IDENTITY, MAC_ON_LINK, SERIAL, UNDER_WAY
 from ...facts.addresses import comparable as comparable_mac
 from ...facts.firmware import DOMAIN, Changes, after, comparable, serial_key
 from ...facts.record import Record

@@ -16,7 +16,7 @@ from itertools import chain, combinations, islice
 
 import msgspec
 
-from ...domain.identity.identity import InCluster, MigrationEnd, in_cluster
+from ...domain.identity import InCluster, MigrationEnd, in_cluster
 from ...facts.firmware import group_id
 from ...facts.naming import NAMED, kind_word, named
 from ...findings.causes import Cause

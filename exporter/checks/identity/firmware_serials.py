@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...domain.identity.indexes import SERIAL
+from ...domain.identity import SERIAL
 from ...facts.firmware import group_id
 from ...facts.naming import NAMED, kind_word, named
 from ...findings.causes import Cause

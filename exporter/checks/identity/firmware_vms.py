@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...domain.identity.identity import next_boot, owned
-from ...domain.identity.indexes import POOL
+from ...domain.identity import POOL, next_boot, owned
 from ...facts.firmware import Invalid, comparable, group_id, invalid, legacy
 from ...facts.naming import kind_word
 from ...findings.check import PER_VM, Check, View

@@ -23,7 +23,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from ...domain.acts import Act
-from ...domain.identity.indexes import MAC_ON_LINK, POD_NETWORK, PRIMARY, link_in
+from ...domain.identity import MAC_ON_LINK, POD_NETWORK, PRIMARY, link_in
 from ...facts.firmware import group_id
 from ...facts.naming import kind_word
 from ...facts.record import Record

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import msgspec
 
 from ...domain.acts import NOTHING_FORBIDDEN, Act, Forbids
-from ...domain.identity.indexes import RESTORED_FROM, SAVING
+from ...domain.identity import RESTORED_FROM, SAVING
 from ...findings.advice import filled, values_of
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding, Since

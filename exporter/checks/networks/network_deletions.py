@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...domain.networks.users import NetworkUsers, users_of
+from ...domain.networks import NetworkUsers, users_of
 from ...facts.naming import named
 from ...facts.record import Ref, UnseenError
 from ...findings.causes import Cause

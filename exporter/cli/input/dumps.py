@@ -12,7 +12,7 @@ import msgspec
 
 from ...checks import all_checks
 from ...config.settings import Config
-from ...domain.identity.identity import uid_of
+from ...domain.identity import uid_of
 from ...dump import read_dump
 from ...engine.finding_store import ClusterComparison
 from ...engine.restraints import Restraints

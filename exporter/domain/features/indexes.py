@@ -26,7 +26,7 @@ from ...store.kinds.network_attachment_definition import NetworkAttachmentDefini
 from ...store.kinds.node import Node
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ..identity.identity import owned
+from ..identity import owned
 from ..instancetypes.indexes import REVISION
 from ..instancetypes.resolving import LIVE, ReferenceMode, resolve, target
 from .requests import alike, demanded_by, network_requests, requests_of

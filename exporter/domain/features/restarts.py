@@ -13,7 +13,7 @@ from ...facts.spec_facts import TOPOLOGY
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from ..identity.identity import next_boot
+from ..identity import next_boot
 
 UUID = "firmware UUID"
 

@@ -13,7 +13,7 @@ from ...domain.features.configuration import Effective
 from ...domain.features.configuration import chosen as chosen_kubevirt
 from ...domain.features.indexes import TAKES
 from ...domain.features.requests import requests_of
-from ...domain.identity.identity import owned
+from ...domain.identity import owned
 from ...facts.record import Record, Ref
 from ...facts.rule import Request
 from ...store.cluster import Cluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 
 from ...domain.features.gates import NEWEST, next_release
-from ...domain.identity.identity import next_boot
+from ...domain.identity import next_boot
 from ...domain.instancetypes.resolving import LIVE, ReferenceMode, reference, target
 from ...engine.engine import Engine
 from ...engine.evaluate import evaluate, standing

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeVar
 
-from ....domain.identity.identity import owned
+from ....domain.identity import owned
 from ....facts.record import Record
 from ....facts.rule import Migrates, Rule, Stage
 from ....facts.rules import OF_NETWORKS

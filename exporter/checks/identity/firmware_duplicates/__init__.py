@@ -18,8 +18,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from ....domain.acts import Act, Forbids
-from ....domain.identity.identity import next_boot, owned
-from ....domain.identity.indexes import IDENTITY, LEGACY_NAME
+from ....domain.identity import IDENTITY, LEGACY_NAME, next_boot, owned
 from ....facts.firmware import group_id
 from ....facts.naming import NAMED
 from ....findings.causes import Cause

@@ -8,8 +8,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from ....domain.acts import Act
-from ....domain.identity.identity import effective, owned
-from ....domain.identity.indexes import LEGACY_NAME
+from ....domain.identity import LEGACY_NAME, effective, owned
 from ....facts.firmware import derived, group_id, legacy
 from ....facts.naming import NAMED, kind_word, named
 from ....facts.record import UnseenError

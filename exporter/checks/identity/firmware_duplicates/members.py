@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ....domain.acts import acts_of
-from ....domain.identity.identity import awaited, migrated_away
+from ....domain.identity import awaited, migrated_away
 from ....facts.record import Record, Ref
 from ....facts.text_cache import Lazy
 from ....findings.advice import filled

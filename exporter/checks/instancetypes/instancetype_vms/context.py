@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ....domain.identity.identity import owned
+from ....domain.identity import owned
 from ....domain.instancetypes.resolving import ReferenceMode, Resolution, resolve
 from ....facts.matching import ROLES, MatcherRole, kind_of
 from ....findings.advice import filled, values_of

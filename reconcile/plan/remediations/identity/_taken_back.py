@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from exporter.domain.identity.indexes import IDENTITY
+from exporter.domain.identity import IDENTITY
 from exporter.facts.firmware import comparable, legacy
 from exporter.store.kinds.controller_revision import START, ControllerRevision
 from exporter.store.kinds.kube_virt import KubeVirt

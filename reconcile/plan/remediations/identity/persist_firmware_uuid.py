@@ -18,8 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from exporter.domain.drains.departure.vmi import text
-from exporter.domain.identity.identity import next_boot
-from exporter.domain.identity.indexes import IDENTITY
+from exporter.domain.identity import IDENTITY, next_boot
 from exporter.facts.firmware import comparable, invalid, legacy
 from exporter.facts.record import epoch
 from exporter.findings.finding import Finding

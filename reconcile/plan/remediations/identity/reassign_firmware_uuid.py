@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from uuid import UUID, uuid5
 
-from exporter.domain.identity.indexes import IDENTITY
+from exporter.domain.identity import IDENTITY
 from exporter.facts.firmware import legacy
 from exporter.store.indexes.networks import vm_key
 from exporter.store.kinds.snapshots import VirtualMachineSnapshotContent

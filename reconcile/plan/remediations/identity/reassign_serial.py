@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID, uuid5
 
-from exporter.domain.identity.indexes import SERIAL
+from exporter.domain.identity import SERIAL
 from exporter.facts.firmware import serial_key
 
 from ...guards import guard

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from uuid import UUID, uuid5
 
-from exporter.domain.identity.indexes import IDENTITY
+from exporter.domain.identity import IDENTITY
 from exporter.facts.firmware import comparable
 
 from ...guards import guard

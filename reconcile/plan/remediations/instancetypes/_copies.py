@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from exporter.domain.identity.identity import owned
+from exporter.domain.identity import owned
 from exporter.domain.instancetypes.resolving import Resolution, reference
 from exporter.facts.matching import MatcherRole
 from exporter.facts.quantity import amount

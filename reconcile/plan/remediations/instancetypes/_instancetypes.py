@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from exporter.domain.identity.identity import owned
+from exporter.domain.identity import owned
 from exporter.domain.instancetypes.indexes import REVISION, revision_key
 from exporter.domain.instancetypes.resolving import Resolution, Unresolved, resolve, undecodable
 from exporter.facts.matching import ROLES, MatcherRole

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from exporter.domain.identity.identity import owned
+from exporter.domain.identity import owned
 from exporter.domain.instancetypes.resolving import ends_at_start, reference
 from exporter.facts.matching import ROLES, MatcherRole, Reference
 from exporter.findings.finding import Finding

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from exporter.domain.identity.identity import owned
+from exporter.domain.identity import owned
 from exporter.domain.instancetypes.resolving import ReferenceMode, Resolution, ends_at_start, reference, resolve
 from exporter.facts.matching import ROLES, MatcherRole
 from exporter.findings.finding import Finding

@@ -25,7 +25,7 @@ from typing import Any
 
 import msgspec
 
-from exporter.domain.identity.identity import owned
+from exporter.domain.identity import owned
 from exporter.domain.instancetypes.conflicts import conflicts
 from exporter.domain.instancetypes.resolving import LIVE, ReferenceMode, Resolution, Unresolved, resolve, undecodable
 from exporter.facts.matching import MatcherRole

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from exporter.domain.features.indexes import TAKES
-from exporter.domain.identity.indexes import POOL
+from exporter.domain.identity import POOL
 from exporter.store.cluster import Cluster
 from exporter.store.kinds.node import Node
 from exporter.store.kinds.pod import Pod

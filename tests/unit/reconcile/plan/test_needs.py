@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from exporter.domain.identity.indexes import IDENTITY, SERIAL
+from exporter.domain.identity import IDENTITY, SERIAL
 from exporter.store.kinds.namespace import Namespace
 from exporter.store.kinds.pod import Pod
 from reconcile.plan.guards import Needs, guard, refused, when

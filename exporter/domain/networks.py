@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ...facts.record import Record, Ref, UnseenError
-from ...store.index import Index
-from ...store.indexes.networks import ATTACHMENT, INTERFACE, ON_POD_NETWORK, primary
-from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from ...store.kinds.pod import Pod
-from ...store.kinds.virtual_machine import VirtualMachine
-from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
+from ..facts.record import Record, Ref, UnseenError
+from ..store.index import Index
+from ..store.indexes.networks import ATTACHMENT, INTERFACE, ON_POD_NETWORK, primary
+from ..store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ..store.kinds.pod import Pod
+from ..store.kinds.virtual_machine import VirtualMachine
+from ..store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
 
 Sharing = Callable[[Index, str], Iterable[Record]]
 

@@ -1,1 +1,0 @@
-"""The firmware identity of VMs."""
