@@ -98,7 +98,7 @@ test-kubevirt: $(VENV)/.dev ## against KubeVirt's own control plane, KUBEVIRT=1.
 test-networks: $(VENV)/.dev ## against the networks' own controllers, STEWARD_OVNKUBE=… STEWARD_IPAM_CONTROLLER=… (CONTRIBUTING.md); as root or in a user namespace; not part of check
 	@echo "make test-networks: 20 minutes on two cores; without the two programs every test is skipped, and says which is missing"
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver kube-controller-manager
-	$(BIN)/pytest $(CLUSTER_WORKERS) tests/networks
+	$(BIN)/pytest tests/networks
 
 test-repairs: $(VENV)/.dev ## repairs that are killed at every step, replicas, storms: a quarter of an hour; not part of check
 	REPAIRS=all $(BIN)/pytest $(WORKERS) tests/cluster/test_repair_crashes.py tests/cluster/test_repair_replicas.py \

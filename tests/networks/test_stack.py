@@ -55,7 +55,7 @@ def test_without_its_webhook_a_vm_starts_without_its_claim(stage: Stage, finding
     stage.plane.hook()
     found = findings.wait("EmptyClaim", "db.blue", "warning")
     assert found["evidence"]["cause"] == "NotReferenced"
-    assert found["next"] == "Annotate the VM's pod, so that the webhook adds the reference."
+    assert found["next"] == "Before the VM stops or migrates, annotate its pod. The webhook then adds the reference."
     stage.touch(PODS, pod["metadata"]["name"])
 
     assert stage.wait_ips("db.blue") == given(pod)[f"{stage.namespace}/blue"]
