@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from exporter.checks import reason_of
 from tests.cluster.client import ApiError
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import NADS, VMS
@@ -129,7 +130,8 @@ def test_a_plugin_list_without_the_flag_at_the_top_has_no_claims(stage: Stage, f
 
 def starts(stage: Stage, found: Object) -> None:
     """The control plane starts, or fails to, as the finding says."""
-    if FATAL not in found["message"]:
+    reason = reason_of(found["check"], found["reason"])
+    if FATAL not in f"{found['message']} {reason.impact if reason else ''}":
         stage.plane.restart_ovn()
         return
     with pytest.raises(RuntimeError, match="ended with status"):
