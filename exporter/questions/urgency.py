@@ -30,7 +30,7 @@ class Urgency(msgspec.Struct, frozen=True):
     @property
     def urgent(self) -> str:
         if not self.pages:
-            return "Not urgent: a warning, which doesn't page."
+            return "Not urgent: the alert doesn't page."
         if self.always:
             return "Urgent: the alert pages."
         return "Urgent if critical: a critical alert pages, a warning doesn't."

@@ -179,7 +179,7 @@ def test_a_vm_of_the_own_namespace_is_shown_with_what_is_not_seen_of_it(server: 
     assert done.stdout.startswith(f"VM {NS}/plain does not run (runStrategy Halted).\n")
     assert "NotPersisted" in done.stdout
     said = " ".join(done.stdout.split())
-    assert "At its next start Whether it can be started is not known: can't list nodes in all namespaces" in said
+    assert "At its next start Whether it can be started is not known: - can't list nodes in all namespaces" in said
 
 
 def test_a_drain_is_not_previewed_for_who_may_see_no_node(server: ApiServer, tenant: Account) -> None:

@@ -10,11 +10,11 @@ MOST = 400
 MANY, A_REASON, BESIDE = 6, 60, 250  # of an alert with that many reasons: words of each, and of all else
 # Those that are longer, with how many words they have: a number only falls.
 LONGER = {
-    "VMEvictionMigrationStuck": 675,
-    "VMEvictionNotMigratable": 547,
-    "VMEvictionPDBBlocks": 519,
-    "VMFeatureBlocked": 519,
-    "VMFeatureMismatch": 736,
+    "VMEvictionMigrationStuck": 674,
+    "VMEvictionNotMigratable": 546,
+    "VMEvictionPDBBlocks": 518,
+    "VMFeatureBlocked": 518,
+    "VMFeatureMismatch": 735,
 }
 CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 

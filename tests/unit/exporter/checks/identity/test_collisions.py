@@ -162,7 +162,7 @@ def started(name: str, **row: Any) -> list[Row]:
 def test_of_addresses_that_no_spec_sets_a_restart_gives_another_one() -> None:
     findings = found(*started("db"), *started("web"))
     assert {each.next.partition(".")[0] for each in findings.values()} == {
-        "With the owner's consent, restart one of the VMs"
+        f"With the owner's consent, restart VM ns/{name}" for name in ("db", "web")
     }
     assert {each.does for each in findings.values()} == {(Act.RESTART,)}
 
@@ -171,4 +171,4 @@ def test_of_addresses_that_no_spec_sets_a_restart_gives_another_one() -> None:
 def test_where_a_spec_sets_one_it_does_not(mac: str) -> None:
     findings = found(*started("db"), *started("web", macs={"blue": mac}))
     assert len(findings) == 2
-    assert all(each.next.startswith("Agree with the owners") for each in findings.values())
+    assert all(each.next.startswith("With the owners' consent, stop all VMs") for each in findings.values())
