@@ -6,7 +6,8 @@ names; here they get the finding's values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -139,15 +140,23 @@ def in_turn(findings: Iterable[Finding]) -> list[Finding]:
     """
     every, turn = list(findings), []
     left = every[:_TURNS]
+    forbidden = Counter(key for each in left if (key := _forbidden(each)))
     while left:
-        forbidding = [each for each in left if each.forbids is not None and each.forbids.acts]
-        free = (each for each in left if not any(_waits(each, other) for other in forbidding if other is not each))
-        turn.append(next(free, left[0]))
+        turn.append(next((each for each in left if not _waits(each, forbidden)), left[0]))
         left.remove(turn[-1])
+        if key := _forbidden(turn[-1]):
+            forbidden[key] -= 1
     return turn + every[_TURNS:]
 
 
-def _waits(one: Finding, other: Finding) -> bool:
-    return other.reason != one.reason and not set(one.does or ()).isdisjoint(
-        other.forbids.acts if other.forbids else ()
+def _forbidden(finding: Finding) -> tuple[str, frozenset[Act]] | None:
+    acts = frozenset(finding.forbids.acts) if finding.forbids is not None else frozenset()
+    return (finding.reason, acts) if acts else None
+
+
+def _waits(finding: Finding, forbidden: Mapping[tuple[str, frozenset[Act]], int]) -> bool:
+    """Whether findings of another reason, of which some are left, forbid an act that it asks for."""
+    does = finding.does or ()
+    return bool(does) and any(
+        left and reason != finding.reason and not acts.isdisjoint(does) for (reason, acts), left in forbidden.items()
     )
