@@ -33,7 +33,8 @@ from exporter.counts.base import Aggregates
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.metrics.exposition import Exposition
-from exporter.metrics.text import SeriesLimit, States
+from exporter.metrics.states import States
+from exporter.metrics.text import SeriesLimit
 from exporter.questions import all_views
 from exporter.store.decode import ObjectDecoder
 from exporter.store.reader import Reader

@@ -26,8 +26,9 @@ from .kube.reviews import Reviews
 from .kube.transport import Transport
 from .kube.watch.reflector import LiveSource
 from .metrics.exposition import Causes, Exposition
+from .metrics.states import States
 from .metrics.telemetry import Served, Telemetry, registry_of
-from .metrics.text import Profile, SeriesLimit, States
+from .metrics.text import Profile, SeriesLimit
 from .offline.source import DumpSource, Progress
 from .questions import all_views
 from .rules.urgency import urgencies

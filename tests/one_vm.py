@@ -11,7 +11,8 @@ from exporter.checks import all_checks
 from exporter.counts.base import Aggregates
 from exporter.counts.networks import STATE, AddressUsage
 from exporter.engine.evaluate import at_once
-from exporter.metrics.text import SeriesLimit, States
+from exporter.metrics.states import States
+from exporter.metrics.text import SeriesLimit
 from exporter.questions import vm
 from exporter.questions.networks import NetworkReport, Networks, steps
 from exporter.questions.vm import VMWhole

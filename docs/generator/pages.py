@@ -33,6 +33,7 @@ import yaml
 from exporter.config.forms import parse_duration
 from exporter.domain.acts import Act, Among
 from exporter.findings.causes import Cause
+from exporter.findings.pages import NEXT_CHARACTERS
 from exporter.findings.severity import Severity
 
 from .files import TOP, kept
@@ -44,7 +45,7 @@ CHECKS = TOP / "exporter/checks"
 ALERTS = TOP / "rules/alerts"
 _COMMANDS = "commands.yaml"
 _WIDTH = 120
-_TITLE, _NEXT = 60, 120  # characters
+_TITLE = 60  # characters
 _SEVERITIES = re.compile(rf"\b({'|'.join(each.value for each in Severity)})\b", re.IGNORECASE)
 
 
@@ -172,8 +173,8 @@ def _next(value: Any) -> dict[str, str]:
     texts = _texts(value)
     if fields := _fields_in(texts.get("", "")):
         raise ValueError(f"has {{{fields[0]}}} where every finding gets it: a word in capitals stands for a value")
-    if long := [text for text in texts.values() if len(text) > _NEXT]:
-        raise ValueError(f"has to be at most {_NEXT} characters: {long[0]}")
+    if long := [text for text in texts.values() if len(text) > NEXT_CHARACTERS]:
+        raise ValueError(f"has to be at most {NEXT_CHARACTERS} characters: {long[0]}")
     return texts
 
 

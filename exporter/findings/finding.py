@@ -108,7 +108,8 @@ def to_change(finding: _Shared) -> bool:
     """Whether it is about the one of several objects with one value that gets another: `keeper` of the evidence, a
     namespace and a name, is the one that keeps the value. What is said of all of them is the advice of this one.
     """
-    return finding.evidence.get("keeper", "") not in ("", finding.subject.path)
+    keeper = finding.evidence.get("keeper")
+    return bool(keeper) and keeper != finding.subject.path
 
 
 class Unknown(msgspec.Struct, frozen=True, order=True):

@@ -18,9 +18,12 @@ from .causes import Cause
 from .check import Family, Reason
 from .severity import Severity
 
-__all__ = ["Texts", "alerts_of", "answered_by", "areas_of_alerts", "command", "reasons_of"]
+__all__ = ["NEXT_CHARACTERS", "Texts", "alerts_of", "answered_by", "areas_of_alerts", "command", "reasons_of"]
 
 T = TypeVar("T")
+
+NEXT_CHARACTERS = 120
+"""As many a next step has at most, with its fields filled in."""
 
 
 class _Forbids(msgspec.Struct):

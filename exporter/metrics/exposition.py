@@ -27,7 +27,8 @@ from ..engine.open_cause import OpenCause
 from ..findings.check import Check, Family
 from ..findings.finding import Finding
 from ..findings.severity import Severity
-from .text import Histogram, SeriesLimit, States, escaped, head
+from .states import States
+from .text import Histogram, SeriesLimit, escaped, head
 
 # How many objects each cause has: what there is to do, as one series each.
 

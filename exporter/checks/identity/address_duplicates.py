@@ -73,6 +73,10 @@ def _finding(view: View, found: Collisions, member: Member) -> Finding:
     leased = _leased(view, member)
     moved = [each for each in (member, *others) if leased and _migrated(each)]
     copy = of_copy(found.copies, member, others)
+    changed = moved[0] if moved else copy_among(found.copies, member, others)  # which gets another address, if known
+    step = "moved" if moved else "copy"
+    about, address = (changed or member).ref, view.partition.rpartition(" ")[2]
+    values = {"NAMESPACE": about.namespace, "NAME": about.name, "IPADDRESS": address}
     return Finding(
         reason="DuplicateGuestIP",
         severity=Severity.WARNING if leased or found.sure(member) else Severity.INFO,
@@ -87,32 +91,15 @@ def _finding(view: View, found: Collisions, member: Member) -> Finding:
             network=found.where(member),
             **copy,
         ),
-        next=_next(found, member, others, moved),
+        next=_TEXTS.next("DuplicateGuestIP", step, vm=changed.key, copy=changed.key) if changed else "",
         does=(Act.RESTART,) if moved else None,
-        commands=_commands(view, found, member, others, moved),
+        commands=tuple(filled(each, values) for each in _REASONS["DuplicateGuestIP"].commands),
         evidence={
-            "ipAddress": view.partition.rpartition(" ")[2],
+            "ipAddress": address,
             **found.facts(member, others),
             "hints": [*map(_moved, moved), *_hints(found, member, others)],
         },
     )
-
-
-def _next(found: Collisions, member: Member, others: list[Member], moved: list[Member]) -> str:
-    copy = copy_among(found.copies, member, others)
-    if moved:
-        return _TEXTS.next("DuplicateGuestIP", "moved", vm=moved[0].key)
-    return _TEXTS.next("DuplicateGuestIP", "copy", copy=copy.key) if copy is not None else ""
-
-
-def _commands(
-    view: View, found: Collisions, member: Member, others: list[Member], moved: list[Member]
-) -> tuple[str, ...]:
-    """Those about the one that gets another address."""
-    changed = moved[0] if moved else copy_among(found.copies, member, others) or member
-    values = {"NAMESPACE": changed.ref.namespace, "NAME": changed.ref.name}
-    values["IPADDRESS"] = view.partition.rpartition(" ")[2]
-    return tuple(filled(each, values) for each in _REASONS["DuplicateGuestIP"].commands)
 
 
 def _leased(view: View, member: Member) -> bool:

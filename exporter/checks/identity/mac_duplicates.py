@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from ...domain.acts import Act
+from ...domain.acts import Act, acts_of
 from ...domain.identity import MAC_ON_LINK, POD_NETWORK, PRIMARY, link_in
 from ...facts.firmware import group_id
 from ...facts.naming import kind_word
@@ -32,7 +32,7 @@ from ...findings.advice import filled
 from ...findings.causes import Cause
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding, Since
-from ...findings.pages import Texts, reasons_of
+from ...findings.pages import Texts, command, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import VM, primary
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
@@ -41,7 +41,7 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ._collisions import Collisions, copies_in, copy_among, of_copy, of_one_vm, vm_of
-from .firmware_duplicates.members import Member, MemberRole, commands_about, group_of
+from .firmware_duplicates.members import Member, MemberRole, group_of
 
 _TEXTS = Texts("mac_duplicates")
 
@@ -109,14 +109,18 @@ def _finding(view: View, found: Collisions, member: Member, *, together: bool) -
         ),
         next=_TEXTS.next(reason, step, vm=member.key, **copy) if step else "",
         does=_DOES.get(step),
-        commands=_commands(reason, member, mac, changes=step == "copy" and together),
+        commands=_commands(reason, member, mac, _OWN.get(step) if together else None),
         evidence={"macAddress": mac, "nads": sorted(_nads(member, mac)), **found.facts(member, others)},
     )
 
 
-def _commands(reason: str, member: Member, mac: str, *, changes: bool) -> tuple[str, ...]:
-    texts = commands_about(member.ref, _REASONS[reason], changes=changes) if member.vm is not None else ()
-    return tuple(filled(each, {"MACADDRESS": mac}) for each in texts)
+def _commands(reason: str, member: Member, mac: str, act: Act | None) -> tuple[str, ...]:
+    """Those that look, and the one that does to the member itself what its next step says."""
+    texts = [each for each in _REASONS[reason].commands if not acts_of(each)]
+    if act is not None and member.ref.kind == "VirtualMachine":
+        texts.append(_BY_ACT[act])
+    values = {"NAMESPACE": member.ref.namespace, "NAME": member.ref.name, "MACADDRESS": mac}
+    return tuple(filled(each, values) for each in texts)
 
 
 def _nads(member: Member, mac: str) -> set[str]:
@@ -127,6 +131,8 @@ def _nads(member: Member, mac: str) -> set[str]:
 
 # What a variant of the next step does to the VM itself, where that is not what the reason says.
 _DOES: dict[str, tuple[Act, ...]] = {"drawn": (Act.RESTART,), "other": ()}
+_OWN = {"copy": Act.STOP, "drawn": Act.RESTART}  # of a member that runs
+_BY_ACT = {Act.STOP: command("stop_vm"), Act.RESTART: command("restart_vm")}
 
 
 def _step(view: View, found: Collisions, member: Member, others: list[Member], *, together: bool) -> str:

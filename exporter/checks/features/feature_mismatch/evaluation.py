@@ -16,7 +16,7 @@ from ....facts.rules import BY_ID, OF_NETWORKS
 from ....facts.text_cache import remembered
 from ....findings.check import View
 from ....findings.finding import Finding
-from ....findings.pages import Texts, reasons_of
+from ....findings.pages import NEXT_CHARACTERS, Texts, reasons_of
 from ....findings.severity import Severity
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.storage import StorageClass
@@ -32,7 +32,6 @@ _TEXTS = Texts("feature_mismatch")
 # Reasons of which the text without a name is for who has only that: an alert, and `steward explain`.
 _APART = ("PendingBlocked", "StartBlocked", "StoppedRequestsDisabled")
 _SETTINGS = {"PersistentReservation": "persistentReservationConfiguration.enabled"}  # once the gate is GA
-_MOST = 120  # characters of a next step: what allows a feature is named in it where that is short
 _CLAIMS = ("virt-controller then restarts.",)
 _RESTARTS = {
     "PersistentReservation": ("virt-handler then restarts on every node.",),
@@ -62,7 +61,7 @@ def next_step(texts: Texts, reason: str, rule: Rule, known: Effective, change: s
         return texts.next(reason, "ignored")
     variant = "state" if rule.id == "persistent_state" else "either" if reason in _APART else ""
     named = texts.next(reason, f"{variant}_named" if variant else "named", change=change)
-    return named if len(named) <= _MOST else texts.next(reason, variant)
+    return named if len(named) <= NEXT_CHARACTERS else texts.next(reason, variant)
 
 
 def _by_gate(gate: str, known: Effective) -> str:

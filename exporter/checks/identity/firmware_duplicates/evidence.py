@@ -225,6 +225,13 @@ def _namesake(group: SharedValue, member: Member, view: View) -> str:
 _SHARED = {MemberRole.RUNS_TOGETHER: "Duplicate", MemberRole.MAY_COLLIDE: "LatentDuplicate"}  # which say what to do
 
 
+def _of_derived(shared: str, name: str) -> str:
+    """What to do about a derived UUID: `shared` is the reason that says more, `name` that of another VM."""
+    if shared:
+        return _TEXTS.next("LegacyDerived", "shared", reason=shared)
+    return _TEXTS.next("LegacyDerived", "other", name=name) if name else ""
+
+
 def legacy_derived(view: View, group: SharedValue) -> Iterator[Finding | None]:
     """Of each member that has the UUID now, where it derives from its own or another VM's name.
 
@@ -245,11 +252,7 @@ def legacy_derived(view: View, group: SharedValue) -> Iterator[Finding | None]:
                 message=_TEXTS.message(
                     "LegacyDerived", "" if own else "other", kind=kind_word(member.ref.kind), name=of
                 ),
-                next=_TEXTS.next("LegacyDerived", "shared", reason=shared)
-                if shared
-                else ""
-                if own
-                else _TEXTS.next("LegacyDerived", "other", name=of),
+                next=_of_derived(shared, "" if own else of),
                 evidence=_facts(view, group, member, of),
             )
         yield None

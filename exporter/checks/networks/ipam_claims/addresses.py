@@ -144,7 +144,7 @@ def duplicate_ip(ctx: ClaimContext) -> Finding | None:
 
 
 class _GivingWay(NamedTuple):
-    """Which of two IPAMClaims gives the address up, and whether its VM runs; `why` is why the other one keeps it."""
+    """Which of two IPAMClaims gives the address up, and whether its pod has it; `why` is why the other one keeps it."""
 
     claim: IPAMClaim
     keeper: IPAMClaim
@@ -153,18 +153,20 @@ class _GivingWay(NamedTuple):
 
 
 def _giving_way(ctx: ClaimContext, holders: Iterable[IPAMClaim | Pod]) -> _GivingWay | None:
-    """That of a stopped VM, or else the younger one; None where that is not known, or there are more than two."""
+    """The one without a pod that has the address, or else the younger one; None where that is not known, or there are
+    more than two. A pod without the address counts for neither, so that both findings say the same.
+    """
     claims = [each for each in holders if isinstance(each, IPAMClaim)]
     pods = [each for each in holders if isinstance(each, Pod)]
-    users, own = ctx.known_users, ctx.claim
-    if len(claims) != 1 or users is None or not (ctx.owner.ref.name and claims[0].vms[0]):
+    own = ctx.claim
+    if len(claims) != 1 or ctx.known_users is None or not (ctx.owner.ref.name and claims[0].vms[0]):
         return None
     (other,) = claims
     if not all(pod.namespace == other.namespace and pod.domain in other.vms for pod in pods):
         return None
-    runs = any(not _foreign(ctx, pod) for pod in users)
+    runs = any(isinstance(each, Pod) and not _foreign(ctx, each) for ip in own.hosts for each in ctx.at(ip))
     if runs != bool(pods):
-        return _GivingWay(*((other, own) if runs else (own, other)), runs=False, why="its VM runs")
+        return _GivingWay(*((other, own) if runs else (own, other)), runs=False, why="its pod has the address")
     if own.created is None or other.created is None or own.created == other.created:
         return None
     first = (other, own) if own.created < other.created else (own, other)

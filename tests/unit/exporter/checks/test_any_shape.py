@@ -27,7 +27,7 @@ from exporter.counts.base import Aggregates
 from exporter.counts.networks import AddressUsage
 from exporter.engine.evaluate import at_once
 from exporter.findings.check import Check
-from exporter.metrics.text import States
+from exporter.metrics.states import States
 from exporter.questions import all_views, drain, findings, networks
 from exporter.store.kinds.node import Node
 from exporter.store.reader import Reader

@@ -13,7 +13,8 @@ from exporter.config.settings import MetricsSettings
 from exporter.counts.base import Aggregates
 from exporter.counts.firmware_uuids import STATE
 from exporter.facts.firmware import legacy
-from exporter.metrics.text import SeriesLimit, States
+from exporter.metrics.states import States
+from exporter.metrics.text import SeriesLimit
 from exporter.store.source import SyncState
 from tests.evaluation import Evaluation
 from tests.rows import full

@@ -11,7 +11,7 @@ from exporter.counts import all_states
 from exporter.counts.base import Aggregates
 from exporter.counts.eviction_strategies import Strategies
 from exporter.counts.node_drains import Drains
-from exporter.metrics.text import States
+from exporter.metrics.states import States
 from tests.evaluation import Evaluation
 from tests.rows import full
 

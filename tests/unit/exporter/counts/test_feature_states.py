@@ -15,7 +15,7 @@ from exporter.counts.features import PHASES, FeatureUsage, phase_of
 from exporter.domain.features.configuration import chosen
 from exporter.domain.features.requests import requests_of
 from exporter.facts.rules import RULES
-from exporter.metrics.text import States
+from exporter.metrics.states import States
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance

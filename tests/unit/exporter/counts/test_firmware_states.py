@@ -8,7 +8,7 @@ from exporter.counts import all_states
 from exporter.counts.base import Aggregates
 from exporter.counts.firmware_origins import Origins
 from exporter.facts.firmware import legacy
-from exporter.metrics.text import States
+from exporter.metrics.states import States
 from exporter.store.source import SyncState
 from tests.evaluation import Evaluation
 from tests.rows import full

@@ -13,7 +13,8 @@ from exporter.counts.base import Aggregates
 from exporter.counts.instancetypes import STATE, InstancetypeUsage
 from exporter.domain.instancetypes.resolving import ReferenceMode, resolve, target
 from exporter.facts.matching import ROLES
-from exporter.metrics.text import SeriesLimit, States
+from exporter.metrics.states import States
+from exporter.metrics.text import SeriesLimit
 from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.source import SyncState

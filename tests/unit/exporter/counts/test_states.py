@@ -25,7 +25,7 @@ from exporter.engine.intake import Intake
 from exporter.facts.firmware import invalid, legacy
 from exporter.findings.check import PER_FLEET
 from exporter.kube.transport import Transport
-from exporter.metrics.text import States
+from exporter.metrics.states import States
 from exporter.store.decode import Decoded
 from exporter.store.kind import ApiKind
 from exporter.store.source import SyncState

@@ -76,7 +76,9 @@ def test_each_of_several_with_one_value_says_what_to_do_with_the_one_that_is_to_
 ) -> None:
     found = [each for each in outcome(check, name).findings if each.evidence.get("keeper") and each.next]
     for finding in found:
-        changed = [each for each in found if each.group == finding.group and to_change(each)]
+        group = [each for each in found if each.group == finding.group]
+        assert len({each.evidence["keeper"] for each in group}) == 1, "they agree"
+        changed = [each for each in group if to_change(each)]
         if finding.reason == "DuplicateEnding" or not changed:
             continue
         about = finding if to_change(finding) else next(each for each in changed if place_of(each) in finding.next)

@@ -167,7 +167,10 @@ def test_a_reason_declares_what_its_advice_does(name: str, reason: Reason) -> No
 @all_of(ALL, whole)
 def test_a_finding_declares_what_its_advice_does(check: Check, name: str) -> None:
     for finding in outcome(check, name).findings:
-        assert undeclared(finding.next, finding.commands, finding.does or (), finding.forbids) == set(), finding.next
+        reason = check.reasons[finding.reason]
+        does = reason.does if finding.does is None else finding.does
+        said = finding.next or reason.next, finding.commands or reason.commands
+        assert undeclared(*said, does, finding.forbids or reason.forbids) == set(), said
 
 
 def test_what_is_not_declared_is_noticed() -> None:

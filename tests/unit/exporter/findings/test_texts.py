@@ -14,6 +14,7 @@ from exporter.facts.rule import FIELDS
 from exporter.facts.rules import BY_ID
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding
+from exporter.findings.pages import NEXT_CHARACTERS
 from exporter.findings.severity import Severity
 from exporter.store.kind import ApiKind
 from tests.all_of import all_of, named, whole
@@ -27,7 +28,6 @@ PRONOUNS = ("it", "its", "they", "their", "this", "that", "these", "those", "he"
 PAGES: dict[str, dict[str, dict[str, Any]]] = json.loads((REPO / FILE).read_text(encoding="utf-8"))["reasons"]
 SEVERITIES = re.compile(rf"\b({'|'.join(each.value for each in Severity)})\b", re.IGNORECASE)
 MOST_WORDS = 30  # of a sentence
-MOST_CHARACTERS = 120  # of a next step
 ACTS = re.compile(  # with which a next step begins, and conditions before it
     r"(Add|After|Agree|Annotate|Apply|Approve|Ask|Before|Bring|Cancel|Change|Check|Choose|"
     r"Compare|Confirm|Cordon|Correct|Create|Deactivate|Decide|Delete|Detach|Disable|Do|Drain|Edit|"
@@ -119,7 +119,7 @@ def test_begins_with_a_noun_and_ends_with_a_full_stop(check: Check) -> None:
 def test_a_next_step_is_short(check: Check) -> None:
     """As it is said in each case, with its fields and words in capitals filled in."""
     said = {(each.reason, each.next) for each in found(check)}
-    assert {reason: next_ for reason, next_ in said if len(next_) > MOST_CHARACTERS} == {}
+    assert {reason: next_ for reason, next_ in said if len(next_) > NEXT_CHARACTERS} == {}
 
 
 @all_of(named(all_checks(), lambda check: check.id), whole)

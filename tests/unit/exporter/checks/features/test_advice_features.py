@@ -13,7 +13,7 @@ from exporter.checks.features.feature_mismatch.states import IGNORED, Pair, mess
 from exporter.domain.features.configuration import Effective
 from exporter.facts.rule import Migrates, Rule, Stage
 from exporter.facts.rules import RULES
-from exporter.findings.pages import Texts
+from exporter.findings.pages import NEXT_CHARACTERS, Texts
 from tests.evaluation import Evaluation, api_kinds, decoded
 from tests.rows import full
 
@@ -152,7 +152,7 @@ def test_the_object_that_decides_is_named(given: Row, domain: Row, says: str) ->
     assert found.evidence["change"] == says
     named = f"{says} Or remove all rejected fields from the VM in one edit."
     long = "Remove all rejected fields from the VM in one edit, or allow the feature (evidence `change`)."
-    assert found.next == (named if len(named) <= 120 else long)
+    assert found.next == (named if len(named) <= NEXT_CHARACTERS else long)
 
 
 @pytest.mark.parametrize(

@@ -165,6 +165,9 @@ def test_of_addresses_that_no_spec_sets_a_restart_gives_another_one() -> None:
         f"With the owner's consent, restart VM ns/{name}" for name in ("db", "web")
     }
     assert {each.does for each in findings.values()} == {(Act.RESTART,)}
+    assert {text for each in findings.values() for text in each.commands if "virtctl" in text} == {
+        f"virtctl restart -n ns {name}" for name in ("db", "web")
+    }
 
 
 @pytest.mark.parametrize("mac", [MAC, "02:00:00:00:00:77"], ids=["the same", "another one, at the next start"])
