@@ -26,6 +26,7 @@ _FOUND = (
     "severity",
     "feature",
     "evidence",
+    "next",  # a part of it
 )  # a text is asserted in a test of its own
 
 

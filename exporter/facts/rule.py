@@ -210,7 +210,8 @@ class Rule:
 
     It is allowed where the feature gate is on, and where `refused` says nothing; what that says is why not.
     `message` is part of what KubeVirt answers, where it does, in all releases and cases. `decides` names the gates
-    and the settings that `refused` looks at, and `value` what a parameter is, such as a device, where one may be
+    and the settings that `refused` looks at, `allows` is the change that allows it, with {} for the parameters that are
+    refused, where more is needed than one gate, and `value` what a parameter is, such as a device, where one may be
     allowed and another not. With `plain` no setting decides in the gate's place. With `compares` it is only a
     mismatch where VM and VMI differ in it. A rule that is `inverted` is about a gate that asks for something while it
     is on, be it of nodes; then `refused` says what is missing. `since` and `until` are the first and the last release
@@ -228,6 +229,7 @@ class Rule:
     message: str = ""
     refused: Callable[[Ground, str], str] = _by_gate
     decides: tuple[str, ...] = ()
+    allows: str = ""
     value: str = ""
     since: tuple[int, int] = (0, 0)
     until: tuple[int, int] = (1_000_000, 0)

@@ -33,7 +33,7 @@ __all__ = ["CHECK"]
 
 _TEXTS = Texts("feature_configuration")
 
-_BY_HCO = "Change HyperConverged only (evidence `change`): HCO reverts a direct edit of KubeVirt."
+_ELSE = "Change HyperConverged, as evidence `change` says."
 _READ_HYPERCONVERGED = f"kubectl get hyperconvergeds.hco.kubevirt.io -n NAMESPACE {HYPERCONVERGED} -o yaml"
 
 
@@ -49,12 +49,16 @@ def advised_by_hco(finding: Finding, kubevirt: KubeVirt) -> Finding:
     way = way_of_setting(finding.feature) if invalid else way_of_gate(finding.feature)
     return msgspec.structs.replace(
         finding,
-        next=_TEXTS.next(finding.reason, "hco") if invalid else _BY_HCO,
+        next=_TEXTS.next(finding.reason, "hco") if invalid else f"{way.brief(None) or _ELSE} {REVERTED}",
         evidence={**finding.evidence, "change": f"{way.sentence(None)} {REVERTED}"},
         commands=tuple(
             each.replace("NAMESPACE", namespace).replace("NAME", kubevirt.name)
             # any value may be invalid
-            for each in (_READ_HYPERCONVERGED, command("show_kubevirt" if invalid else "feature_gates"))
+            for each in (
+                _READ_HYPERCONVERGED,
+                command("show_kubevirt" if invalid else "feature_gates"),
+                command("edit_hyperconverged"),
+            )
         ),
     )
 
@@ -100,7 +104,7 @@ def of_the_lists(kubevirt: KubeVirt, known: Effective, coming: Effective | None)
                 severity=Severity.INFO,
                 subject=kubevirt.ref,
                 message=said.message,
-                next=_TEXTS.next("InertGate", "disabled") if said.reason == "InertGate" and _off(gate, known) else "",
+                next=_next(said, gate, known, nearest),
                 feature=gate,
                 group=gate,
                 evidence={
@@ -125,9 +129,11 @@ def of_the_lists(kubevirt: KubeVirt, known: Effective, coming: Effective | None)
         )
 
 
-def _off(gate: str, known: Effective) -> bool:
-    """Whether only disabledFeatureGates has it."""
-    return gate not in known.gates.enabled
+def _next(said: _Said, gate: str, known: Effective, nearest: str) -> str:
+    """Empty where it is the one that the reason declares."""
+    if said.reason == "InertGate" and gate not in known.gates.enabled:
+        return _TEXTS.next("InertGate", "disabled")
+    return _TEXTS.next("UnknownGate", "nearest", nearest=nearest) if nearest and said.reason == "UnknownGate" else ""
 
 
 def _serves(gate: str, coming: Effective) -> bool:

@@ -18,23 +18,24 @@ from typing import Any
 from ...domain.features.configuration import Effective, chosen
 from ...domain.features.hco import REVERTED, way_of_gate, way_of_setting
 from ...domain.features.indexes import OFFERED, TAKES
-from ...facts.naming import named
+from ...facts.naming import filled, named
 from ...facts.record import UnansweredError
 from ...facts.versions import number_of
 from ...findings.causes import Cause
 from ...findings.check import PER_CLUSTER, Check, View
 from ...findings.finding import Finding
-from ...findings.pages import Texts, reasons_of
+from ...findings.pages import Texts, command, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.node import Node
+from .feature_mismatch.evaluation import edit_of
 
 _NEW, _DEFAULT = (1, 31), (1, 35)  # releases of Kubernetes since which there are image volumes, and all have them
 _OF_HOST = ("host-model", "host-passthrough")
 
 _SETTINGS = {"NoKVM": "developerConfiguration.useEmulation", "NoNodeForDefaultModel": "cpuModel"}
 
-_TEXTS = Texts("feature_ground")
+_REASONS, _TEXTS = reasons_of("feature_ground"), Texts("feature_ground")
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -116,8 +117,16 @@ def _finding(
         feature=feature,
         group=feature,
         next=_TEXTS.next(reason, "hco") if kubevirt.managed_by_hco and reason != "NoKVM" else "",
+        commands=_commands(reason, kubevirt),
         evidence=facts | more | {"version": str(known.version)},
     )
+
+
+def _commands(reason: str, kubevirt: KubeVirt) -> tuple[str, ...]:
+    """Those of the reason, with the object that decides."""
+    values = {"NAMESPACE": kubevirt.namespace, "NAME": kubevirt.name}
+    opens = command("edit_kubevirt")
+    return tuple(edit_of(kubevirt) if each == opens else filled(each, values) for each in _REASONS[reason].commands)
 
 
 def _change(reason: str, gate: str) -> str:
@@ -133,7 +142,7 @@ CHECK = Check(
     scope=PER_CLUSTER,
     looks_up=(OFFERED, TAKES),
     cause=Cause.FEATURE,
-    reasons=reasons_of("feature_ground"),
+    reasons=_REASONS,
     find=find,
     fields_read=(Node.KIND,),
     requires=(KubeVirt.KIND,),

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...domain.features.configuration import Effective, chosen
+from ...facts.naming import filled
 from ...facts.record import UnansweredError
 from ...facts.rule import Ground, Rule, Stage
 from ...facts.rules import BY_ID
@@ -19,17 +20,17 @@ from ...facts.rules.networks import IMPLICIT
 from ...findings.causes import Cause
 from ...findings.check import PER_NAMESPACE, Check, View
 from ...findings.finding import Finding
-from ...findings.pages import Texts, reasons_of
+from ...findings.pages import Texts, command, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.templates import VirtualMachineInstanceReplicaSet
-from .feature_mismatch.evaluation import change_of, next_step, refusals
+from .feature_mismatch.evaluation import Change, change_of, edit_of, next_step, refusals, refused
 from .feature_mismatch.states import because
 
 _DEFAULT = ("", IMPLICIT)
 _BITES = (Stage.ADMISSION, Stage.CREATION, Stage.POD)
 
-_TEXTS = Texts("feature_templates")
+_TEXTS, _COMMANDS = Texts("feature_templates"), reasons_of("feature_templates")["TemplateRequestsDisabled"].commands
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -45,22 +46,28 @@ def find(view: View) -> Iterator[Finding]:
             ):
                 raise UnansweredError(str(known))
             continue
-        for rule, whys in refusals(Ground(known), each.asks).items():
-            stage = rule.bites(known)
-            if stage in _BITES:
-                yield _finding(each, rule, stage, whys, known, change_of(rule, known, kubevirt.managed_by_hco))
+        ground = Ground(known)
+        for rule, whys in refusals(ground, each.asks).items():
+            if rule.bites(known) in _BITES:
+                change = change_of(rule, known, kubevirt.managed_by_hco, refused(rule, ground, each.asks))
+                yield _finding(each, rule, whys, kubevirt, known, change)
 
 
 def _finding(
     each: VirtualMachineInstanceReplicaSet,
     rule: Rule,
-    stage: Stage,
     whys: tuple[str, ...],
+    kubevirt: KubeVirt,
     known: Effective,
-    change: str,
+    change: Change,
 ) -> Finding:
-    facts: dict[str, Any] = {"stage": stage.value, "why": list(whys), "answer": rule.message, "gate": rule.gate}
-    facts |= {"version": str(known.version), "replicas": each.replicas, "change": change}
+    facts: dict[str, Any] = {
+        "stage": rule.bites(known).value,
+        "why": list(whys),
+        "answer": rule.message,
+        "gate": rule.gate,
+    }
+    facts |= {"version": str(known.version), "replicas": each.replicas, "change": change.full}
     return Finding(
         reason="TemplateRequestsDisabled",
         severity=Severity.WARNING,
@@ -69,6 +76,10 @@ def _finding(
         feature=rule.id,
         group=rule.id,
         next=next_step(_TEXTS, "TemplateRequestsDisabled", rule, known, change),
+        commands=tuple(
+            filled(text, {"NAMESPACE": each.namespace, "NAME": each.name})
+            for text in (*_COMMANDS, *((edit_of(kubevirt),) if change.full else ()), command("edit_replica_set"))
+        ),
         evidence={name: fact for name, fact in facts.items() if fact != ""},
     )
 

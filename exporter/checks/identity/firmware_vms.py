@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...domain.acts import Act
 from ...domain.identity import POOL, next_boot, owned
 from ...facts.firmware import Invalid, comparable, group_id, invalid, legacy
 from ...facts.naming import kind_word
@@ -117,19 +118,24 @@ _CHANGES = {(False, False): "", (False, True): "tpm", (True, False): "reboot", (
 _INVALID = {Invalid.MALFORMED: "malformed", Invalid.PLACEHOLDER: "placeholder"}
 
 
-def invalid_uuid(one: VirtualMachine | VirtualMachineInstance) -> Finding | None:
+def invalid_uuid(
+    one: VirtualMachine | VirtualMachineInstance, own: VirtualMachineInstance | None = None
+) -> Finding | None:
+    """`own` is the VM's own VMI that has not ended."""
     cause = invalid(one.uuid)
     if cause is None or one.deleting is not None:
         return None
     lone = isinstance(one, VirtualMachineInstance)
+    seals = "persistent TPM" in (one.sealed, own.sealed if own is not None else "")
+    step = "alone" if lone else "" if seals else "stopped" if own is None else "running"
     return Finding(
         reason="InvalidUUID",
         severity=Severity.WARNING,
         subject=one.ref,
         group=group_id(comparable(one.uuid)),
         message=_TEXTS.message("InvalidUUID", _INVALID[cause], kind=kind_word(one.ref.kind)),
-        next=_TEXTS.next("InvalidUUID", "alone") if lone else "",
-        does=None if lone else (),
+        next=_TEXTS.next("InvalidUUID", step),
+        does=None if lone else (Act.STOP,) if step == "running" else (),
         commands=of_vmi(one.ref),
         evidence={"uuid": one.uuid, "cause": cause.value},
     )
@@ -197,7 +203,7 @@ def find(view: View) -> Iterator[Finding | None]:
     vmi = next(iter(view.all(VirtualMachineInstance)), None)
     if vm is not None:
         own = owned(vmi, vm)
-        found = (not_persisted(view, vm), spec_run_mismatch(vm, own), invalid_uuid(vm), member_pins_uuid(view, vm))
+        found = (not_persisted(view, vm), spec_run_mismatch(vm, own), invalid_uuid(vm, own), member_pins_uuid(view, vm))
         yield from filter(None, found)
     elif vmi is not None and not vmi.final:
         yield from filter(None, (invalid_uuid(vmi),))

@@ -109,13 +109,17 @@ def _finding(view: View, found: Collisions, member: Member, *, together: bool) -
         ),
         next=_TEXTS.next(reason, step, vm=member.key, **copy) if step else "",
         does=_DOES.get(step),
-        commands=_commands(reason, member, mac, _OWN.get(step) if together else None),
+        commands=_commands(
+            reason, copy_among(found.copies, member, others) or member, mac, _OWN.get(step) if together else None
+        ),
         evidence={"macAddress": mac, "nads": sorted(_nads(member, mac)), **found.facts(member, others)},
     )
 
 
 def _commands(reason: str, member: Member, mac: str, act: Act | None) -> tuple[str, ...]:
-    """Those that look, and the one that does to the member itself what its next step says."""
+    """Those that look or open an editor, of the VM that is to be changed, and the one that does to the member itself
+    what its next step says.
+    """
     texts = [each for each in _REASONS[reason].commands if not acts_of(each)]
     if act is not None and member.ref.kind == "VirtualMachine":
         texts.append(_BY_ACT[act])

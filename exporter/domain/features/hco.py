@@ -47,6 +47,16 @@ class Way(Struct, frozen=True, gc=False):
         entry = f'entry "{self.name}" of {self.place}' if self.name else self.place
         return f"In HyperConverged {HYPERCONVERGED}, {entry} decides it{f': {written}' if written else ''}."
 
+    def brief(self, on: bool | None) -> str:
+        """The same in a few words, without the value; empty where it takes more than these."""
+        written = "" if on is None else self.on if on else self.off
+        if self.place in (_PATCH, _HCO) or (on is not None and not written):
+            return ""
+        if self.name:
+            act = "Change" if on is None else "Enable" if written == _ENABLED else "Disable"
+            return f"{act} {self.name} in {self.place} of HyperConverged."
+        return f"Change {self.place} of HyperConverged."
+
 
 def _gate(name: str) -> Way:
     return Way("spec.featureGates", _ENABLED, _DISABLED, name)

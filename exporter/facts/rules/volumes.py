@@ -187,6 +187,7 @@ RULES = (
         stage=Stage.LIVE,
         refused=_not_plugged,
         decides=("DeclarativeHotplugVolumes", "HotplugVolumes"),
+        allows="Add DeclarativeHotplugVolumes to featureGates of KubeVirt, and remove HotplugVolumes.",
         value="volumes",
         compares=True,
         severities=_INFO,
@@ -204,6 +205,7 @@ RULES = (
             else "neither HotplugVolumes nor DeclarativeHotplugVolumes is on"
         ),
         decides=("HotplugVolumes", "DeclarativeHotplugVolumes"),
+        allows="Add HotplugVolumes to featureGates of KubeVirt.",
         message="HotplugVolumes feature gate is not enabled",
         severities=_INFO,
     ),

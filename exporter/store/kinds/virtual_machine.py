@@ -190,9 +190,12 @@ def _run_strategy(spec: _Spec) -> str:
     return "" if spec.running is None else "Always" if spec.running else "Halted"
 
 
+TEMPLATE_MISSING = "it has no template"
+
+
 def _invalid(spec: _Spec) -> str:
     if spec.template is None:
-        return "it has no template"
+        return TEMPLATE_MISSING
     return "it has both running and runStrategy" if spec.running is not None and spec.run_strategy else ""
 
 

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from ....domain.acts import NOTHING_FORBIDDEN, Act, Forbids
+from ....domain.acts import NOTHING_FORBIDDEN, Act, Forbids, acts_of
 from ....domain.features.configuration import Effective, chosen, forecast
-from ....domain.features.hco import REVERTED, way_of_gate, way_of_setting
+from ....domain.features.hco import REVERTED, Way, way_of_gate, way_of_setting
 from ....domain.features.requests import network_requests, requests_of
+from ....facts.naming import filled
 from ....facts.record import Ref, UnansweredError
 from ....facts.rule import Ground, Request, Rule, Stage
 from ....facts.rules import BY_ID, OF_NETWORKS
 from ....facts.text_cache import remembered
 from ....findings.check import View
 from ....findings.finding import Finding
-from ....findings.pages import NEXT_CHARACTERS, Texts, reasons_of
+from ....findings.pages import NEXT_CHARACTERS, Texts, command, reasons_of
 from ....findings.severity import Severity
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.storage import StorageClass
-from ....store.kinds.virtual_machine import VirtualMachine
+from ....store.kinds.virtual_machine import TEMPLATE_MISSING, VirtualMachine
 from .._brought import with_bringers
-from .states import IGNORED, MismatchState, Pair, message, migration_fails, pairs, state_of, texts_of
+from .states import IGNORED, MismatchState, Pair, check_of, message, migration_fails, pairs, state_of, texts_of
 
 REASONS = reasons_of("feature_mismatch")
 _TEXTS = Texts("feature_mismatch")
@@ -43,25 +44,39 @@ _LEFT = (
 )
 
 
+class Change(NamedTuple):
+    """What allows a feature, with all that has to be known of it, and in a few words; empty where nothing does."""
+
+    full: str
+    brief: str
+
+
 @lru_cache(1024)
-def change_of(rule: Rule, known: Effective, by_hco: bool) -> str:
-    """What allows the feature; empty where nothing does in this release."""
+def change_of(rule: Rule, known: Effective, by_hco: bool, refused: tuple[str, ...]) -> Change:
+    """In this release. `refused` are the parameters of the requests that are not allowed."""
     gate = rule.gate if rule.gate and not (known.gates if rule.plain else known).on(rule.gate) else ""
-    own = _by_gate(gate, known) if gate else _by_setting(rule)
-    way = _in_hyperconverged(rule, gate, known) if by_hco else own
-    return " ".join((way, *((REVERTED,) if by_hco else ()), *_RESTARTS.get(gate, ()))) if way else ""
+    own = _by_gate(gate, known) if gate else _by_setting(rule, known, refused)
+    ways = _ways(rule, gate, known) if by_hco else {}
+    way = " ".join(each.sentence(on) for each, on in ways.items()) if by_hco else own
+    if not way:
+        return Change("", "")
+    full = " ".join((way, *((REVERTED,) if by_hco else ()), *_RESTARTS.get(gate, ())))
+    return Change(full, " ".join(each.brief(on) for each, on in ways.items()).strip() if by_hco else own)
 
 
 @lru_cache(1024)
-def next_step(texts: Texts, reason: str, rule: Rule, known: Effective, change: str) -> str:
-    """`change` is what allows the feature."""
-    if not change:
+def next_step(texts: Texts, reason: str, rule: Rule, known: Effective, change: Change) -> str:
+    """As much of the change as there is room for."""
+    if not change.full:
         return texts.next(reason, "only", version=known.version)
     if reason in ("RunningStartedBefore", "StoppedRequestsDisabled") and rule.bites(known) in IGNORED:
         return texts.next(reason, "ignored")
     variant = "state" if rule.id == "persistent_state" else "either" if reason in _APART else ""
-    named = texts.next(reason, f"{variant}_named" if variant else "named", change=change)
-    return named if len(named) <= NEXT_CHARACTERS else texts.next(reason, variant)
+    for each in filter(None, change):
+        named = texts.next(reason, f"{variant}_named" if variant else "named", change=each)
+        if len(named) <= NEXT_CHARACTERS:
+            return named
+    return texts.next(reason, variant)
 
 
 def _by_gate(gate: str, known: Effective) -> str:
@@ -78,20 +93,19 @@ def _by_gate(gate: str, known: Effective) -> str:
     return f"Add {gate} to featureGates of KubeVirt."
 
 
-def _by_setting(rule: Rule) -> str:
-    *others, last = rule.decides or ("",)
-    return f"Change {', '.join(others)}{' and ' if others else ''}{last} of KubeVirt." if last else ""
+def _by_setting(rule: Rule, known: Effective, refused: tuple[str, ...]) -> str:
+    if rule.allows:
+        return rule.allows.format(" and ".join(refused))
+    return _by_gate(rule.decides[0], known) if rule.decides else ""
 
 
-def _in_hyperconverged(rule: Rule, gate: str, known: Effective) -> str:
+def _ways(rule: Rule, gate: str, known: Effective) -> dict[Way, bool | None]:
+    """Where HyperConverged decides, and whether it is to be on. Names of gates begin with a capital, paths of settings
+    do not.
+    """
     if gate:
-        return "" if known.gates.state(gate) in ("-", "DISC") else way_of_gate(gate).sentence(True)
-    return " ".join(dict.fromkeys(map(_sentence, rule.decides)))
-
-
-def _sentence(decides: str) -> str:
-    """Names of gates begin with a capital, paths of settings do not."""
-    return (way_of_gate if decides[0].isupper() else way_of_setting)(decides).sentence(None)
+        return {} if known.gates.state(gate) in ("-", "DISC") else {way_of_gate(gate): True}
+    return {(way_of_gate if each[0].isupper() else way_of_setting)(each): None for each in rule.decides}
 
 
 # Which requests are not allowed, and why; VMs that look alike share the answer.
@@ -154,7 +168,8 @@ def _of(
 ) -> Iterator[Finding]:
     now = _states(ground, pair, asked)
     for rule, (state, whys) in now.items():
-        found = _finding(pair, rule, state, whys, ground.configuration, kubevirt.managed_by_hco)
+        no = refused(rule, ground, (*asked[0], *asked[1]))
+        found = _finding(pair, rule, state, whys, ground.configuration, kubevirt, no)
         yield _brought(view, pair, found, asked[0], ground)
     target = forecast(kubevirt)
     if target is None:
@@ -162,15 +177,19 @@ def _of(
     ground = Ground(target, ground.storage, ground.injected)
     for rule, (state, whys) in _states(ground, pair, asked).items():
         if rule not in now:
-            found = _forecast(pair, rule, state, whys, target, kubevirt.managed_by_hco)
+            found = _forecast(pair, rule, state, whys, target, kubevirt, refused(rule, ground, (*asked[0], *asked[1])))
             yield _brought(view, pair, found, asked[0], ground)
+
+
+def refused(rule: Rule, ground: Ground, asked: tuple[Request, ...]) -> tuple[str, ...]:
+    """The parameters of what is asked for and not allowed."""
+    return tuple(dict.fromkeys(each for name, each in asked if name == rule.id and rule.why(ground, each)))
 
 
 def _brought(view: View, pair: Pair, found: Finding, asked: tuple[Request, ...], ground: Ground) -> Finding:
     """With what brings what is refused of the VM, where its template does not ask for it."""
-    rule = BY_ID[found.feature]
-    refused = [each for each in asked if each[0] == rule.id and rule.why(ground, each[1])]
-    return with_bringers(view, found, pair.vm, refused) if pair.vm is not None and refused else found
+    no = [(found.feature, each) for each in refused(BY_ID[found.feature], ground, asked)]
+    return with_bringers(view, found, pair.vm, no) if pair.vm is not None and no else found
 
 
 def _states(
@@ -196,14 +215,22 @@ def _invalid(vm: VirtualMachine) -> Finding:
         severity=Severity.WARNING,
         subject=vm.ref,
         message=_TEXTS.message("InvalidVM", why=vm.invalid),
+        next=_TEXTS.next("InvalidVM", "template" if vm.invalid == TEMPLATE_MISSING else "strategy"),
         evidence={"why": [vm.invalid]},
     )
 
 
 def _finding(
-    pair: Pair, rule: Rule, state: MismatchState, whys: tuple[str, ...], known: Effective, by_hco: bool
+    pair: Pair,
+    rule: Rule,
+    state: MismatchState,
+    whys: tuple[str, ...],
+    known: Effective,
+    kubevirt: KubeVirt,
+    no: tuple[str, ...],
 ) -> Finding:
     subject, related = _subject(pair, state)
+    change = change_of(rule, known, kubevirt.managed_by_hco, no)
     return Finding(
         reason=state.reason,
         severity=Severity(state.severity),
@@ -213,20 +240,45 @@ def _finding(
         node=pair.vmi.node if pair.vmi is not None else "",
         feature=rule.id,
         group=rule.id,
-        next=_step(state.reason, rule, known, by_hco),
+        next=_step(state.reason, rule, known, change),
+        commands=_commands(state.reason, rule, kubevirt, change, pair),
         does=() if _heals_without_state(state.reason, rule) else None,
         forbids=_forbids(rule, rule.bites(known), pair, state),
-        evidence=_evidence(pair, rule, whys, known, by_hco),
+        evidence=_evidence(pair, rule, whys, known, change),
     )
 
 
-def _step(reason: str, rule: Rule, known: Effective, by_hco: bool) -> str:
+def _commands(reason: str, rule: Rule, kubevirt: KubeVirt, change: Change, pair: Pair) -> tuple[str, ...]:
+    """Those of the reason, and what opens each object of which the next step says that it may be changed."""
+    own = [
+        each
+        for each in reasons_of(check_of(rule))[reason].commands
+        if not (_heals_without_state(reason, rule) and acts_of(each))
+    ]
+    apart = rule.storage or rule in OF_NETWORKS  # what is missing there is no feature of the VM
+    if reason != "HealsAtRestart":
+        if change.full or apart:
+            own.append(edit_of(kubevirt))
+        if pair.vm is not None and not apart and not (change.full and rule.id == "persistent_state"):
+            own.append(command("edit_vm"))
+    one = pair.vm or pair.vmi
+    values = {"NAMESPACE": one.namespace, "NAME": one.name, "VMNAME": one.name} if one is not None else {}
+    return tuple(filled(each, values) for each in own)
+
+
+def edit_of(kubevirt: KubeVirt) -> str:
+    """What opens the object that decides about features: KubeVirt, or the one that it is written from."""
+    name = "edit_hyperconverged" if kubevirt.managed_by_hco else "edit_kubevirt"
+    return filled(command(name), {"NAMESPACE": kubevirt.namespace, "NAME": kubevirt.name})
+
+
+def _step(reason: str, rule: Rule, known: Effective, change: Change) -> str:
     """Empty where it is the one that the reason declares, and where another check says what to do."""
     if reason == "HealsAtRestart" or rule in OF_NETWORKS:
         return _TEXTS.next(reason, "state") if _heals_without_state(reason, rule) else ""
     if rule.storage:
         return texts_of(rule).next(reason)
-    return next_step(_TEXTS, reason, rule, known, change_of(rule, known, by_hco))
+    return next_step(_TEXTS, reason, rule, known, change)
 
 
 _LOSES = Forbids((Act.STOP, Act.RESTART, Act.END), "its next start can delete the state of its TPM or EFI")
@@ -250,9 +302,16 @@ def _forbids(rule: Rule, stage: Stage, pair: Pair, state: MismatchState) -> Forb
 
 
 def _forecast(
-    pair: Pair, rule: Rule, state: MismatchState, whys: tuple[str, ...], target: Effective, by_hco: bool
+    pair: Pair,
+    rule: Rule,
+    state: MismatchState,
+    whys: tuple[str, ...],
+    target: Effective,
+    kubevirt: KubeVirt,
+    no: tuple[str, ...],
 ) -> Finding:
     subject, related = (pair.vm.ref, ()) if pair.vm is not None else _subject(pair, state)
+    change = change_of(rule, target, kubevirt.managed_by_hco, no)
     return Finding(
         reason="BreaksAtUpgrade",
         severity=Severity.WARNING,
@@ -263,8 +322,9 @@ def _forecast(
         ),
         feature=rule.id,
         group=rule.id,
-        next=_step("BreaksAtUpgrade", rule, target, by_hco),
-        evidence=_evidence(pair, rule, whys, target, by_hco) | {"state": state.reason},
+        next=_step("BreaksAtUpgrade", rule, target, change),
+        commands=_commands("BreaksAtUpgrade", rule, kubevirt, change, pair),
+        evidence=_evidence(pair, rule, whys, target, change) | {"state": state.reason},
     )
 
 
@@ -275,9 +335,9 @@ def _subject(pair: Pair, state: MismatchState) -> tuple[Ref, tuple[Ref, ...]]:
     return refs[0], tuple(refs[1:])
 
 
-def _evidence(pair: Pair, rule: Rule, whys: tuple[str, ...], known: Effective, by_hco: bool) -> dict[str, Any]:
+def _evidence(pair: Pair, rule: Rule, whys: tuple[str, ...], known: Effective, change: Change) -> dict[str, Any]:
     facts: dict[str, Any] = {"stage": rule.bites(known).value, "why": list(whys), "answer": rule.message}
-    facts |= {"version": str(known.version), "change": change_of(rule, known, by_hco)}
+    facts |= {"version": str(known.version), "change": change.full}
     if rule.storage and known.state_storage_class:
         facts["volume"] = _LEFT
     if rule.gate:

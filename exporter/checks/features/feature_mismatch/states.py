@@ -148,15 +148,19 @@ def _running(rule: Rule, stage: Stage, pair: Pair) -> MismatchState | None:
 
 # What a finding says: why the feature is not allowed, and what that means for this VM.
 
-_TEXTS, _STORAGE, _NETWORKS = Texts("feature_mismatch"), Texts("feature_storage"), Texts("feature_networks")
+_TEXTS = {name: Texts(name) for name in ("feature_mismatch", "feature_storage", "feature_networks")}
 _NAMED = 3  # things that are not allowed, in a message
 # Reasons of which the message depends on where the refusal bites.
 _BY_STAGE = ("StartBlocked", "StoppedRequestsDisabled", "RunningStartedBefore")
 
 
+def check_of(rule: Rule) -> str:
+    """The check that finds it."""
+    return "feature_storage" if rule.storage else "feature_networks" if rule in OF_NETWORKS else "feature_mismatch"
+
+
 def texts_of(rule: Rule) -> Texts:
-    """The texts of the check that finds it."""
-    return _STORAGE if rule.storage else _NETWORKS if rule in OF_NETWORKS else _TEXTS
+    return _TEXTS[check_of(rule)]
 
 
 def message(rule: Rule, stage: Stage, pair: Pair, state: MismatchState, whys: tuple[str, ...]) -> str:

@@ -241,7 +241,7 @@ def _refused(own: VMIContext) -> Departure:
         )
         return of(own, DrainState.UNKNOWN, "NotEvaluated", why)
     hindrance = ": ".join(filter(None, (vmi.hindrance, vmi.hindered))) or "no reason given"
-    case = "" if vmi.vm_uid else "Standalone"
+    case = _CASES.get(vmi.hindrance, "") if vmi.vm_uid else "Standalone"
     if vmi.evacuation:
         why = f"it has an evacuation request, but can no longer be live-migrated ({hindrance})"
         why += ". KubeVirt rejects its evictions"
@@ -252,6 +252,14 @@ def _refused(own: VMIContext) -> Departure:
         reason = "NotMigratable"
     due = bool(vmi.evacuation) or node.closed
     return of(own, DrainState.BLOCKED, reason, why, case, due=due, hindrance=vmi.hindrance)
+
+
+# By the reason of condition LiveMigratable (pkg/virt-handler/vm.go of kubevirt/kubevirt).
+_CASES = {
+    "DisksNotLiveMigratable": "Disks",
+    "InterfaceNotLiveMigratable": "Interface",
+    "HostDeviceNotLiveMigratable": "Device",
+}
 
 
 def _target(own: VMIContext) -> str:

@@ -38,6 +38,9 @@ def test_case(check: Check, name: str) -> None:
         assert sorted(found) == sorted(wanted)
         features = Counter((f["subject"], f["reason"], f["feature"]) for f in case["finds"] if "feature" in f)
         assert not features - Counter((f.subject.name, f.reason, f.feature) for f in findings)
+        for row in case["finds"]:
+            said = [f.next for f in findings if (f.subject.name, f.reason) == (row["subject"], row["reason"])]
+            assert "next" not in row or any(row["next"] in each for each in said), said
         assert unknown == set(case.get("unknown_in", ()))
         for wanted_facts, facts in _evidence(case["finds"], findings):
             assert facts | wanted_facts == facts

@@ -182,8 +182,8 @@ If its node is drained
   blocked: NotMigratable: The VMI can't be live-migrated
     (DisksNotLiveMigratable), and its strategy allows no shutdown. KubeVirt
     would reject its evictions.
-    => Fix the cause in condition LiveMigratable. Otherwise, stop the VM with
-       its owner's consent.
+    => Move its disks to shared storage (ReadWriteMany). Otherwise, stop the VM
+       with its owner's consent.
        Look:
        kubectl get virtualmachineinstances.kubevirt.io -n ns web -o yaml
        Change:

@@ -10,6 +10,7 @@ import pytest
 from exporter.checks import all_checks
 from exporter.checks.features.feature_mismatch.evaluation import change_of, next_step
 from exporter.checks.features.feature_mismatch.states import IGNORED, Pair, message, state_of
+from exporter.domain.acts import Act, acts_of
 from exporter.domain.features.configuration import Effective
 from exporter.facts.rule import Migrates, Rule, Stage
 from exporter.facts.rules import RULES
@@ -62,7 +63,7 @@ SEV: Row = {"launchSecurity": {"sev": {}}}
 @pytest.mark.parametrize(
     ("reason", "rows", "says"),
     [
-        ("StartBlocked", [vm(METRICS)], "{change} Or remove all rejected fields from the VM in one edit."),
+        ("StartBlocked", [vm(METRICS)], "{change} Or remove all rejected fields in one edit."),
         ("StoppedRequestsDisabled", [vm(METRICS, "Halted")], "Before the VM is needed: {change} Or remove all"),
         ("NotEditable", [vm(METRICS), vmi(METRICS)], "Do not end the guest. {change} "),
         ("WillFailAtRestart", [vm(METRICS), vmi({})], "Do not restart the VM first. {change} Or remove"),
@@ -75,7 +76,7 @@ SEV: Row = {"launchSecurity": {"sev": {}}}
         (
             "PendingBlocked",
             [vmi(BINDING, spec=ON_POD, phase="Pending")],
-            "{change} Or remove the feature from the VM, then stop and start the VM.",
+            "{change} Or remove the feature, then stop and start the VM.",
         ),
         ("MigrationBlocked", [vmi(BINDING, spec=ON_POD, migratable=True)], "Do not drain the node. {change} Or"),
     ],
@@ -87,8 +88,11 @@ def test_a_state_says_what_to_do_and_what_decides(reason: str, rows: list[Row], 
     assert found.evidence["change"] == (
         "Add DownwardMetrics to featureGates of KubeVirt."
         if found.feature == "downward_metrics"
-        else "Change network.binding of KubeVirt."
+        else "Register tap in network.binding of KubeVirt."
     )
+    opened = "\n".join(each for each in found.commands if each.startswith("kubectl edit"))
+    assert "kubevirts.kubevirt.io -n kubevirt kubevirt" in opened
+    assert ("virtualmachines.kubevirt.io -n " in opened) is any(each["kind"] == "VirtualMachine" for each in rows)
 
 
 def test_what_a_restart_settles_needs_no_decision_on_the_cluster() -> None:
@@ -107,10 +111,13 @@ def test_nobody_is_advised_to_restart_what_can_not_be_edited() -> None:
 
 
 @pytest.mark.parametrize("check", [check for check in all_checks() if check.id.startswith("feature_")])
-def test_no_command_of_an_advice_changes_anything(check: Any) -> None:
+def test_no_command_of_an_advice_changes_anything_but_in_an_editor(check: Any) -> None:
     for reason in check.reasons.values():
         for command in reason.commands:
-            assert command.startswith("kubectl get ") or "--dry-run=server" in command
+            looks = command.startswith("kubectl get ") or "--dry-run=server" in command
+            assert (
+                looks or command.startswith("kubectl edit ") or acts_of(command) == [Act.RESTART] == list(reason.does)
+            )
 
 
 # -- where it is allowed
@@ -150,14 +157,23 @@ def test_the_object_that_decides_is_named(given: Row, domain: Row, says: str) ->
     found = finding("StartBlocked", kubevirt(**given), vm(domain))
 
     assert found.evidence["change"] == says
-    named = f"{says} Or remove all rejected fields from the VM in one edit."
+    brief = "Enable downwardMetrics in spec.featureGates of HyperConverged." if "downwardMetrics" in says else says
+    named = f"{brief} Or remove all rejected fields in one edit."
     long = "Remove all rejected fields from the VM in one edit, or allow the feature (evidence `change`)."
     assert found.next == (named if len(named) <= NEXT_CHARACTERS else long)
+    owned = "labels" in given
+    assert (
+        "kubectl edit hyperconvergeds.hco.kubevirt.io -n kubevirt kubevirt-hyperconverged" in found.commands
+    ) is owned
+    assert ("kubectl edit kubevirts.kubevirt.io -n kubevirt kubevirt" in found.commands) is not owned
 
 
 @pytest.mark.parametrize(
     ("given", "place"),
-    [({}, "Change network.binding of KubeVirt."), ({"labels": HCO}, "spec.networking.networkBinding decides it.")],
+    [
+        ({}, "Register tap in network.binding of KubeVirt."),
+        ({"labels": HCO}, "spec.networking.networkBinding decides it."),
+    ],
 )
 def test_a_setting_that_decides_is_named(given: Row, place: str) -> None:
     found = finding("PendingBlocked", kubevirt(**given), vmi(BINDING, spec=ON_POD, phase="Pending"))
@@ -215,10 +231,12 @@ def test_a_template_is_changed_or_its_feature_allowed() -> None:
     template = {"kind": "VirtualMachineInstanceReplicaSet", "name": "web", "domain": METRICS}
     found = finding("TemplateRequestsDisabled", kubevirt(labels=HCO), template)
 
-    assert found.next.startswith(
-        "Before the replica set needs another VMI, remove the feature from its template, or allow it"
+    assert found.next == (
+        "Enable downwardMetrics in spec.featureGates of HyperConverged. "
+        "Or remove the feature from the template."
     )
     assert found.evidence["change"].endswith(REVERTED)
+    assert "kubectl edit virtualmachineinstancereplicasets.kubevirt.io -n ns web" in found.commands
 
 
 def test_what_no_node_is_for_is_switched_off_where_it_is_decided() -> None:
@@ -308,7 +326,7 @@ def test_what_fails_a_migration_or_is_ignored_can_be_allowed_in_each_release(min
     asked = [("MigrationBlocked", each) for each in fails]
     asked += [("RunningStartedBefore", each) for each in RULES if each.bites(known) in IGNORED]
     said = [
-        next_step(Texts("feature_mismatch"), reason, each, known, change_of(each, known, bool(labels)))
+        next_step(Texts("feature_mismatch"), reason, each, known, change_of(each, known, bool(labels), ("a",)))
         for reason, each in asked
         if each.counts_in(known)
     ]

@@ -112,7 +112,9 @@ def test_with_hco_the_field_of_hyperconverged_is_named() -> None:
     gate = one(**managed, gates=["DownwardMetrics"], disabledGates=["DownwardMetrics"])
     setting = one(**managed, configuration={"developerConfiguration": {"memoryOvercommit": -1}})
 
-    assert gate.next == "Change HyperConverged only (evidence `change`): HCO reverts a direct edit of KubeVirt."
+    assert gate.next == (
+        "Change downwardMetrics in spec.featureGates of HyperConverged. HCO reverts a direct edit of KubeVirt."
+    )
     assert gate.evidence["change"] == (
         'In HyperConverged kubevirt-hyperconverged, entry "downwardMetrics" of spec.featureGates decides it. '
         "HCO reverts a direct edit of KubeVirt."
@@ -120,6 +122,7 @@ def test_with_hco_the_field_of_hyperconverged_is_named() -> None:
     assert gate.commands[0] == (
         "kubectl get hyperconvergeds.hco.kubevirt.io -n kubevirt kubevirt-hyperconverged -o yaml"
     )
+    assert gate.commands[-1] == "kubectl edit hyperconvergeds.hco.kubevirt.io -n kubevirt kubevirt-hyperconverged"
     assert setting.next.startswith("Do not restart KubeVirt components or begin an upgrade before")
     assert setting.next.endswith("before you correct HyperConverged (evidence `change`).")
     decides = "spec.virtualization.higherWorkloadDensity.memoryOvercommitPercentage decides it"
