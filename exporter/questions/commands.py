@@ -49,12 +49,16 @@ _EFFECTS = {
     Act.END: "Deletes the VMI: the guest ends.",
     Act.DELETE: "Deletes the object, which can't be undone.",
 }
+_BY_ADMINISTRATORS = re.compile(
+    r"kubectl (?:(?:cordon|drain|taint|uncordon)\b|(?:annotate|edit|label|patch|scale) "
+    r"(?:clusteruserdefinednetworks|deployments|hyperconvergeds|kubevirts|namespaces|nodes)\b|apply -f deploy/)"
+)
 _INTERRUPTS = (Act.STOP, Act.STOP_NOW, Act.RESTART, Act.DRAIN, Act.END)
 
 
 class Command(msgspec.Struct, frozen=True):
-    """`changes` unless it only looks. `effects` are sentences on what it does to a guest, or loses: it `interrupts` a
-    guest, or `loses` an object for good.
+    """`changes` unless it only looks. `effects` are sentences on who may run it, and on what it does to a guest, or
+    loses: it `interrupts` a guest, or `loses` an object for good.
     """
 
     text: str
@@ -84,7 +88,10 @@ def command(text: str) -> Command:
     return Command(
         text,
         changes=True,
-        effects=tuple(_EFFECTS[each] for each in acts),
+        effects=(
+            *(("Needs a cluster administrator.",) if _BY_ADMINISTRATORS.search(plain) else ()),
+            *(_EFFECTS[each] for each in acts),
+        ),
         interrupts=any(each in _INTERRUPTS for each in acts),
         loses=Act.DELETE in acts,
     )

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...facts.naming import filled
 from ...findings.check import PER_NAMESPACE, Check, View
 from ...findings.finding import Finding, Since
-from ...findings.pages import Texts, reasons_of
+from ...findings.pages import Texts, command, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.ipam_claim import IPAMClaim
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
@@ -59,8 +60,15 @@ def _finding(nad: NetworkAttachmentDefinition, reason: str) -> Finding:
         network=nad.network,
         message=_TEXTS.message(reason, namespace=nad.namespace, name=nad.name, network=nad.network or "without a name"),
         next=_TEXTS.next(reason, "rendered", made_by=made_by) if made_by else "",
+        commands=_without_edit(nad, reason) if made_by else (),
         evidence={"madeBy": made_by} if made_by else {},
     )
+
+
+def _without_edit(nad: NetworkAttachmentDefinition, reason: str) -> tuple[str, ...]:
+    """OVN-Kubernetes overwrites an edit of what it renders."""
+    values = {"NAMESPACE": nad.namespace, "NAME": nad.name}
+    return tuple(filled(each, values) for each in _REASONS[reason].commands if each != command("edit_nad"))
 
 
 def _primaries(nads: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:

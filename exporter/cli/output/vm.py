@@ -1,11 +1,11 @@
-"""One VM as text: where it runs and could go comes first, then what would happen to it, what it is, findings."""
+"""One VM as text: where it runs, what is wrong with it, where it could go, what would happen to it, what it is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ...questions.drain import TITLES
-from ...questions.findings import FindingReport
+from ...questions.findings import FindingReport, plan_command
 from ...questions.urgency import stakes
 from ...questions.vm import NodeAnswer, Places, Verdict, VMWhole
 from ...questions.vm.report import FeatureUse, InterfaceReport, SizeReport
@@ -120,7 +120,8 @@ def whole_vm(found: VMWhole, columns: int = WIDTH) -> str:
 def _whole(found: VMWhole) -> str:
     parts: list[str] = [_headline(found)]
     writers: tuple[Callable[[VMWhole], Iterator[str]], ...] = (_migration, _targets, _drain, _restart, _upgrade)
-    sections = [*("".join(each(found)) for each in writers), *shape(found), _findings(found)]
+    sections = [*("".join(each(found)) for each in writers), *shape(found)]
+    sections.insert(0 if found.findings else len(sections), _findings(found))  # none is no news
     sections += ["".join(_unknown(found)), "".join(_not_considered(found))]
     parts += [each for each in sections if each]
     return "\n".join(parts)
@@ -313,6 +314,8 @@ def _finding(each: FindingReport, *, who: bool = False) -> Iterator[str]:
     for line in stakes(each):
         yield paragraph(line, "    ", "      ")
     yield step(each.next, each.commands, "    ")
+    if each.remediation:
+        yield f"       repair: {each.remediation}\n       {plan_command(each)}\n"
 
 
 def _unknown(found: VMWhole) -> Iterator[str]:

@@ -295,8 +295,9 @@ def test_a_manifest_that_refers_to_a_missing_instancetype(
     said = " ".join(out.split())
     assert code == 1
     assert said.startswith(
-        "VM default/new, as its manifest would have it. Nothing is created. At its start Do not start it: "
+        "VM default/new, as its manifest would have it. Nothing is created. Findings (1) critical Ob"
     )
+    assert " At its start Do not start it: " in said
     assert "(ObjectMissing). By placement alone, 2 of 3 nodes could take it." in said
     assert "Any of them may be ruled out by its topology spread constraints, not evaluated here." in said
     assert "VirtualMachineClusterInstancetype nowhere does not exist" in said

@@ -232,8 +232,7 @@ def test_a_template_is_changed_or_its_feature_allowed() -> None:
     found = finding("TemplateRequestsDisabled", kubevirt(labels=HCO), template)
 
     assert found.next == (
-        "Enable downwardMetrics in spec.featureGates of HyperConverged. "
-        "Or remove the feature from the template."
+        "Enable downwardMetrics in spec.featureGates of HyperConverged. Or remove the feature from the template."
     )
     assert found.evidence["change"].endswith(REVERTED)
     assert "kubectl edit virtualmachineinstancereplicasets.kubevirt.io -n ns web" in found.commands
