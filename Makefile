@@ -21,7 +21,7 @@ EPOCH = $${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint types contracts texts test parts test-unit test-long test-python test-rules test-reference test-kubevirt test-networks test-repairs test-runbooks test-alerts test-deploy test-thanos \
+.PHONY: help demo check lint types contracts texts test parts real-parts test-unit test-cluster test-long test-python test-rules test-reference test-kubevirt test-networks test-repairs test-runbooks test-alerts test-deploy test-thanos \
   test-examples fuzz mutants tiers generate artifacts verify lock audit sbom wheel krew image test-image site clean
 
 help: ## list the targets
@@ -59,13 +59,16 @@ test: $(VENV)/.dev
 	  (cd tests/unit && find . -name 'test_*.py' -printf '%h\n' | sort -u | cut -c3-) >&2; exit 2; }
 	$(BIN)/pytest tests/unit/$(ROOM)
 else
-test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Prometheus) on first use; KUBERNETES=1.33 to 1.36; CRDS=loose; ROOM=reconcile/ledger runs what concerns a room
+test: real-parts test-unit test-cluster ## all tests; builds the real parts (etcd, kube-apiserver, Prometheus) on first use; KUBERNETES=1.33 to 1.36; CRDS=loose; ROOM=reconcile/ledger runs what concerns a room
+endif
+
+real-parts: $(VENV)/.dev
 	@echo "make test: without the real parts in the cache it first builds them, a quarter of an hour on two cores"
 	$(BIN)/python -m tests.tools.build $(PARTS)
 	$(BIN)/python -m tests.tools.crds
-	$(BIN)/pytest -n auto -m "not long" tests/unit
+
+test-cluster: real-parts ## the tests with the real parts; KUBERNETES=1.33 to 1.36
 	$(BIN)/pytest $(CLUSTER_WORKERS) -m "not long" tests/cluster
-endif
 
 parts: ## builds the programs that test and test-long need, where the cache has none; needs nothing but Go
 	$(PYTHON) -m tests.tools.build $(PARTS) $(LONG_PARTS)

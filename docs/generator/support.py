@@ -42,7 +42,7 @@ def _rows() -> Iterator[tuple[str, str, str, str]]:
         "Kubernetes",
         ", ".join(kubernetes),
         "real API server and etcd: permissions, writes, policies, watches, all manifests",
-        f"`make test KUBERNETES={_minor(first)}` to `{_minor(last)}`; without it {_minor(last)}",
+        f"`make test-cluster KUBERNETES={_minor(first)}` to `{_minor(last)}`; without it {_minor(last)}",
     )
     oldest, *_, newest = kubevirt = _pinned("kubevirt", "kubevirt.io/kubevirt")
     yield (

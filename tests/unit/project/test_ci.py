@@ -29,7 +29,6 @@ NEITHER = {
     "parts": "what test and test-long build; CI has it built beside its first steps",
     "demo": "serves until it is stopped",
     "check": "CI calls its parts",
-    "test-unit": "a part of test",
     "test-rules": "a part of test",
     "tiers": "runs the tiers",
     "generate": "writes what verify compares",
