@@ -260,9 +260,9 @@ class UpgradeOutcome(msgspec.Struct, frozen=True, rename="camel"):
 class VMWhole(msgspec.Struct, frozen=True, rename="camel"):
     """One VM. `vm` is null of a VMI that stands alone, `vmi` where the VM does not run. `proposed`: it is evaluated as
     the manifest would have it. `verdicts` say whether it may be started, or restarted and migrated. `drain` is what a
-    drain of its node would do to it. `findings` are those on the VM and its VMI, `around` those on its node and its
-    networks, `copies` those on restores and clones, of it or into it, that have not run yet and will duplicate what
-    identifies a VM.
+    drain of its node would do to it. `findings` are those on the VM, its VMI, its pods and its IPAMClaims, `around`
+    those on its node and its networks, `copies` those on restores and clones, of it or into it, that have not run yet
+    and will duplicate what identifies a VM.
 
     `unseen` are the kinds that can't be seen, `unread` the undecodable objects that may matter, and `unanswered` the
     checks that have no answer for it: while there are any, the answer may be incomplete.

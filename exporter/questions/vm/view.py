@@ -148,6 +148,7 @@ def _places(places: Places | None) -> Iterator[str]:
         yield f"nodes may be ruled out by {places.unless}"
 
 
+_OWN = ("VirtualMachine", "VirtualMachineInstance")
 _MOST_AROUND = 20
 _MOST_UNANSWERED = 20
 
@@ -159,8 +160,7 @@ def steps(
     as far as they are remembered. Raises NotThereError.
     """
     context = replace(found(engine.cluster, namespace, name), kept=kept)
-    refs = {(each.ref.kind, each.ref.namespace, each.ref.name) for each in context.records}
-    own = [each for each in engine.findings() if _key(each) in refs]
+    own = [each for each in engine.findings() if _is_of(each, namespace, name)]
     shown = engine.restraints.applied
     reports = [reported(shown(each), "", engine.unknown_of(each)) for each in in_turn(sorted(own, key=order))]
     node = context.vmi.node if context.vmi is not None else ""
@@ -169,8 +169,11 @@ def steps(
     return (yield from whole(context, engine, reports, forbidding, list(unanswered(context, engine))))
 
 
-def _key(finding: Finding) -> tuple[str, str, str]:
-    return finding.subject.kind, finding.subject.namespace, finding.subject.name
+def _is_of(finding: Finding, namespace: str, name: str) -> bool:
+    """Whether it is about the VM, whichever of its objects is the subject: its VMI, a pod, an IPAMClaim."""
+    if finding.subject.namespace != namespace or finding.check == COPIES_AHEAD.id:
+        return False
+    return finding.vm == name or (finding.subject.name == name and finding.subject.kind in _OWN)
 
 
 def whole(
@@ -264,7 +267,7 @@ def _around(context: OneVM, engine: Engine) -> list[FindingReport]:
     networks = _networks(context, nads)
     chosen = []
     for each in engine.findings():
-        if each.severity is Severity.INFO or each.subject.kind in ("VirtualMachine", "VirtualMachineInstance"):
+        if each.severity is Severity.INFO or each.subject.kind in _OWN:
             continue
         on_node = each.subject.kind == "Node" and each.subject.name == node
         nad = each.subject.kind == "NetworkAttachmentDefinition" and each.subject.path in nads

@@ -147,6 +147,20 @@ def test_each_reason_that_forbids_an_act_is_said_in_each_of_its_cases(check: Che
     assert silent == set()
 
 
+@each_of("check", named(CHECKS, lambda check: check.id))
+def test_each_finding_about_a_vm_is_among_those_of_the_vm_whichever_of_its_objects_is_the_subject(check: Check) -> None:
+    for case in CASES_OF[check].values():
+        engine = _stage(check, case).engine
+        for each in engine.findings():
+            key = each.subject.namespace, each.vm
+            if not any(engine.cluster.get(kind, *key) for kind in (VirtualMachine, VirtualMachineInstance)):
+                continue
+            found = at_once(vm.steps(engine, *key))
+            assert each.fingerprint in {one.fingerprint for one in (*found.findings, *found.copies)}, each
+            assert each.reason in whole_vm(found)
+            assert "No finding is open on it" not in whole_vm(found) or each.reason in {o.reason for o in found.copies}
+
+
 # What a message says that a VM can't do.
 SAYS = {
     Act.START: re.compile(
