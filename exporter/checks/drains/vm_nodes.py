@@ -37,7 +37,7 @@ def find(view: View) -> Iterator[Finding]:
     heartbeat = set(why) <= {"", UNSCHEDULABLE}
     yield Finding(
         reason="NoNodeTakesVMs",
-        severity=Severity.WARNING,
+        severity=Severity.WARNING if any(_meant(node, kubevirt) for node in nodes) else Severity.CRITICAL,
         subject=kubevirt.ref,
         message=_TEXTS.message(
             "NoNodeTakesVMs", "" if len(nodes) > 1 else "only", nodes=len(nodes), closed=closed_nodes
@@ -45,6 +45,11 @@ def find(view: View) -> Iterator[Finding]:
         evidence={"nodes": len(nodes), "closed": {each: count for each, count in sorted(why.items()) if count}},
         next=_TEXTS.next("NoNodeTakesVMs", "heartbeat" if heartbeat else ""),
     )
+
+
+def _meant(node: Node, kubevirt: KubeVirt) -> bool:
+    """Whether an administrator closed it."""
+    return node.unschedulable or bool(drain_taints(node, kubevirt))
 
 
 def _closed(node: Node, kubevirt: KubeVirt) -> str:

@@ -68,8 +68,14 @@ def _finding(
         ),
         next=_TEXTS.next("SerialDuplicate", "copy", copy=changed.key) if changed is not None else "",
         does=None if changed in (None, member) else (),
-        commands=commands_about(
-            (changed or member).ref, _REASONS["SerialDuplicate"], changes=changed is member and member.runs
+        commands=tuple(
+            dict.fromkeys(
+                text
+                for each in ((changed,) if changed is not None else (member, *others))
+                for text in commands_about(
+                    each.ref, _REASONS["SerialDuplicate"], changes=each.runs and changed in (None, member)
+                )
+            )
         ),
         evidence={
             "serial": member.vmi.serial if member.vmi else member.vm.serial if member.vm else "",

@@ -109,22 +109,26 @@ def _finding(view: View, found: Collisions, member: Member, *, together: bool) -
         ),
         next=_TEXTS.next(reason, step, vm=member.key, **copy) if step else "",
         does=_DOES.get(step),
-        commands=_commands(
-            reason, copy_among(found.copies, member, others) or member, mac, _OWN.get(step) if together else None
-        ),
+        commands=_commands(reason, (member, *others), copy_among(found.copies, member, others), mac, step, together),
         evidence={"macAddress": mac, "nads": sorted(_nads(member, mac)), **found.facts(member, others)},
     )
 
 
-def _commands(reason: str, member: Member, mac: str, act: Act | None) -> tuple[str, ...]:
-    """Those that look or open an editor, of the VM that is to be changed, and the one that does to the member itself
-    what its next step says.
+def _commands(
+    reason: str, members: tuple[Member, ...], changed: Member | None, mac: str, step: str, together: bool
+) -> tuple[str, ...]:
+    """Those that look, and what its next step says for the VM that is to be changed, or for each where nobody knows
+    which one that is.
     """
-    texts = [each for each in _REASONS[reason].commands if not acts_of(each)]
-    if act is not None and member.ref.kind == "VirtualMachine":
-        texts.append(_BY_ACT[act])
-    values = {"NAMESPACE": member.ref.namespace, "NAME": member.ref.name, "MACADDRESS": mac}
-    return tuple(filled(each, values) for each in texts)
+    looks = [each for each in _REASONS[reason].commands if not (acts_of(each) or each == _EDIT)]
+    texts = [filled(each, {"MACADDRESS": mac}) for each in looks]
+    for each in (changed,) if changed is not None else members[:1] if step == "drawn" else members:
+        if each.ref.kind == "VirtualMachine":
+            values = {"NAMESPACE": each.ref.namespace, "NAME": each.ref.name}
+            own = each is members[0] or changed is None
+            texts += [filled(_BY_ACT[_OWN[step]], values)] if together and own and step in _OWN else []
+            texts += [filled(_EDIT, values)] if step != "drawn" else []
+    return tuple(texts)
 
 
 def _nads(member: Member, mac: str) -> set[str]:
@@ -135,8 +139,9 @@ def _nads(member: Member, mac: str) -> set[str]:
 
 # What a variant of the next step does to the VM itself, where that is not what the reason says.
 _DOES: dict[str, tuple[Act, ...]] = {"drawn": (Act.RESTART,), "other": ()}
-_OWN = {"copy": Act.STOP, "drawn": Act.RESTART}  # of a member that runs
+_OWN = {"": Act.STOP, "copy": Act.STOP, "drawn": Act.RESTART}  # of a member that runs
 _BY_ACT = {Act.STOP: command("stop_vm"), Act.RESTART: command("restart_vm")}
+_EDIT = command("edit_vm")
 
 
 def _step(view: View, found: Collisions, member: Member, others: list[Member], *, together: bool) -> str:

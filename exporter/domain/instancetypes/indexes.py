@@ -39,7 +39,18 @@ def _referring(record: Record) -> Iterator[str]:
 def _objects(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, Kept):
         return (object_key(type(record).__name__, record.namespace, record.name),)
-    return tuple(_referring(record))
+    return (*_referring(record), *_meant(record))
+
+
+def _meant(record: Record) -> Iterator[str]:
+    """Of a VM that names a kind which KubeVirt doesn't know: those of that name."""
+    if not isinstance(record, VirtualMachine):
+        return
+    for role in ROLES:
+        wanted = reference(record, role)
+        if wanted is not None and wanted.name and not target(record.namespace, role, wanted)[0]:
+            yield object_key(role.namespaced, record.namespace, wanted.name)
+            yield object_key(role.cluster_wide, "", wanted.name)
 
 
 def _users(record: Record, _: ByName) -> Iterable[str]:

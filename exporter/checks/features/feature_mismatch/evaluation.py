@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import msgspec
+
 from ....domain.acts import NOTHING_FORBIDDEN, Act, Forbids, acts_of
 from ....domain.features.configuration import Effective, chosen, forecast
 from ....domain.features.hco import REVERTED, Way, way_of_gate, way_of_setting
@@ -170,6 +172,8 @@ def _of(
     for rule, (state, whys) in now.items():
         no = refused(rule, ground, (*asked[0], *asked[1]))
         found = _finding(pair, rule, state, whys, ground.configuration, kubevirt, no)
+        if state.reason == "PendingBlocked" and any(each.reason == "PendingStartedBefore" for each, _ in now.values()):
+            found = _beside(found, rule, kubevirt, no)
         yield _brought(view, pair, found, asked[0], ground)
     target = forecast(kubevirt)
     if target is None:
@@ -246,6 +250,20 @@ def _finding(
         forbids=_forbids(rule, rule.bites(known), pair, state),
         evidence=_evidence(pair, rule, whys, known, change),
     )
+
+
+_NO_RESTART = Forbids((Act.START, Act.RESTART), "more of it isn't allowed")
+
+
+def _beside(found: Finding, rule: Rule, kubevirt: KubeVirt, no: tuple[str, ...]) -> Finding:
+    """Of a VMI with another feature that isn't allowed: a restart, to be rid of this one, would fail by that."""
+    known = Effective.of(kubevirt)
+    change = change_of(rule, known, kubevirt.managed_by_hco, no) if isinstance(known, Effective) else Change("", "")
+    for each in filter(None, change):
+        step = _TEXTS.next("PendingBlocked", "beside", change=each)
+        if len(step) <= NEXT_CHARACTERS:
+            return msgspec.structs.replace(found, next=step, does=(), forbids=_NO_RESTART)
+    return found
 
 
 def _commands(reason: str, rule: Rule, kubevirt: KubeVirt, change: Change, pair: Pair) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....domain.instancetypes.conflicts import conflicts, unmet
-from ....domain.instancetypes.resolving import ReferenceMode, Resolution, Unresolved, ends_at_start, undecodable
+from ....domain.instancetypes.resolving import LIVE, ReferenceMode, Resolution, Unresolved, ends_at_start, undecodable
 from ....domain.instancetypes.resolving import reference as reference_in
 from ....facts.matching import MatcherRole
 from ....facts.naming import listed, named
@@ -58,6 +58,9 @@ def _undecodable(context: Context, resolution: Resolution, why: str) -> Finding:
 
 def _unknown_kind(context: Context, resolution: Resolution) -> Finding:
     reason, role, written = "UnknownKind", resolution.role, resolution.reference.kind
+    name, stopped = resolution.reference.name, "" if context.running else "stopped"
+    there = [kind for kind in (role.namespaced, role.cluster_wide) if _is_there(context, kind, name)]
+    variant = "_".join(filter(None, ("one", stopped))) if len(there) == 1 else stopped or "kinds"
     return context.finding(
         reason,
         Severity.CRITICAL,
@@ -65,15 +68,22 @@ def _unknown_kind(context: Context, resolution: Resolution) -> Finding:
         TEXTS.message(reason, context.state, kind=written[:64], role=role.value),
         step=TEXTS.next(
             reason,
-            "kinds" if context.running else "stopped",
+            variant,
             role=role.value,
             namespaced=role.namespaced,
             cluster=role.cluster_wide,
+            kind=there[0] if there else "",
+            name=name,
         ),
         since=_reported(context, role),
         source=Since.CONDITION,
         evidence={"kind": written, "condition": f"got unexpected kind in {_MATCHER[role]}: {written}"},
     )
+
+
+def _is_there(context: Context, kind: str, name: str) -> bool:
+    namespace = "" if kind.startswith("VirtualMachineCluster") else context.vm.namespace
+    return context.view.named(LIVE[kind], namespace, name) is not None
 
 
 def _object_missing(context: Context, resolution: Resolution) -> Finding:
