@@ -79,7 +79,7 @@ def test_addresses_of_stopped_vms_go_to_others_once_the_network_does_not_keep_th
 
     stage.configure("blue", allowPersistentIPs=True)
     findings.wait_none("PersistenceDisabled")
-    findings.wait("DuplicateIP", "db.blue", "critical")
+    findings.wait("DuplicateIP", "db.blue", "warning")
     assert given(stage.start("db"))[f"{stage.namespace}/blue"] == ips
 
 

@@ -16,14 +16,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+import msgspec
 
 from ...facts.naming import NAMED, counted, named
 from ...facts.pool import Pool
 from ...facts.record import Ref
+from ...findings.advice import advised
 from ...findings.causes import Cause
 from ...findings.check import PER_NETWORK, Check, View
 from ...findings.finding import Finding
-from ...findings.pages import Texts, reasons_of
+from ...findings.pages import NEXT_CHARACTERS, Texts, command, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import NAD, NETWORK, UNKNOWN_HOLDER, VM, unknown_holders
 from ...store.kinds.ipam_claim import IPAMClaim
@@ -34,7 +38,7 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 __all__ = ["CHECK", "FULL"]
 
-_TEXTS = Texts("ipam_networks")
+_REASONS, _TEXTS = reasons_of("ipam_networks"), Texts("ipam_networks")
 FULL, _NEARLY = 0.95, 0.80  # of the fullest subnet
 
 
@@ -84,22 +88,30 @@ def _conflicts(ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentD
     """Once for each NAD that conflicts with the one that is most likely in effect."""
     for each in nads:
         keys = differing(ruler.signature, each.signature)
-        if keys:
-            yield Finding(
-                reason="NetworkConfigConflict",
-                severity=Severity.CRITICAL,
-                subject=each.ref,
-                related=(ruler.ref,),
-                network=each.network,
-                message=_TEXTS.message(
-                    "NetworkConfigConflict",
-                    "both" if each.accepted else "loses" if ruler.accepted else "either",
-                    other=f"{ruler.namespace}/{ruler.name}",
-                    network=each.network,
-                    differs=", ".join(keys),
-                ),
-                evidence={"differs": list(keys), "accepted": each.accepted, "otherAccepted": ruler.accepted},
-            )
+        if not keys:
+            continue
+        variant = "both" if each.accepted else "loses" if ruler.accepted else "either"
+        said = {"other": f"{ruler.namespace}/{ruler.name}", "differs": ", ".join(keys)}
+        found = Finding(
+            reason="NetworkConfigConflict",
+            severity=Severity.CRITICAL,
+            subject=each.ref,
+            related=(ruler.ref,),
+            network=each.network,
+            message=_TEXTS.message("NetworkConfigConflict", variant, network=each.network, **said),
+            evidence={"differs": list(keys), "accepted": each.accepted, "otherAccepted": ruler.accepted},
+        )
+        # OVN-Kubernetes renders some NADs, and of what keeps addresses it is not known which of two is meant.
+        adopts = variant == "loses" and "allowPersistentIPs" not in keys and not each.made_by
+        step = _TEXTS.next("NetworkConfigConflict", "adopt", **said) if adopts else ""
+        yield _edited(found, step) if step and len(step) <= NEXT_CHARACTERS else found
+
+
+def _edited(found: Finding, step: str) -> Finding:
+    """It is clear what the NAD gets, so a command opens it."""
+    reason = _REASONS[found.reason]
+    opened = replace(reason, commands=(*reason.commands, command("edit_nad")))
+    return advised(msgspec.structs.replace(found, next=step), opened)
 
 
 def _without_addresses(subject: Ref, ruler: NetworkAttachmentDefinition) -> Iterator[Finding]:
@@ -218,7 +230,7 @@ CHECK = Check(
     scope=PER_NETWORK,
     looks_up=(VM, UNKNOWN_HOLDER),
     cause=Cause.NETWORK,
-    reasons=reasons_of("ipam_networks"),
+    reasons=_REASONS,
     find=find,
     fields_read=(Pod.KIND, VirtualMachineInstance.KIND),
     requires=(IPAMClaim.KIND, NetworkAttachmentDefinition.KIND),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from ....domain.acts import acts_of
+from ....domain.acts import NOTHING_FORBIDDEN, acts_of
 from ....facts.addresses import host as canonical
 from ....facts.addresses import number
 from ....facts.naming import named
@@ -16,12 +16,13 @@ from ....facts.pool import AddressPlace
 from ....facts.record import UnseenError
 from ....findings.advice import filled
 from ....findings.finding import Finding, Since
+from ....findings.pages import NEXT_CHARACTERS
 from ....findings.partial import known
 from ....findings.severity import Severity
 from ....store.indexes.networks import address
 from ....store.kinds.ipam_claim import IPAMClaim
 from ....store.kinds.network_attachment_definition import pool_of
-from ....store.kinds.pod import Pod
+from ....store.kinds.pod import GIVEN, Pod
 from .._address_holders import described, withheld_by
 from .context import REASONS, TEXTS, ClaimContext, Moment
 
@@ -43,7 +44,7 @@ def ip_outside_pool(ctx: ClaimContext) -> Finding | None:
         subnets, variants = ", ".join(ctx.ruler.subnets), set(wrong.values())
         variant = variants.pop() if len(variants) == 1 else ""
         what = TEXTS.message("IpOutsidePool", variant, addresses=", ".join(wrong), network=network, subnets=subnets)
-        return ctx.finding("IpOutsidePool", Severity.CRITICAL, what, subnets=subnets)
+        return _unallocatable(ctx, Severity.CRITICAL, what, subnets=subnets)
     at, twice = _two_in_one_subnet(ctx)
     if not twice:
         return None
@@ -52,12 +53,17 @@ def ip_outside_pool(ctx: ClaimContext) -> Finding | None:
         any(_others(ctx, ip)) for ip in ctx.claim.hosts[:at]
     )
     variant = "two_taken" if taken else "two"
-    return ctx.finding(
-        "IpOutsidePool",
-        Severity.WARNING if taken else Severity.CRITICAL,
-        TEXTS.message("IpOutsidePool", variant, addresses=" and ".join(twice), network=network),
-        next_step=TEXTS.next("IpOutsidePool", "two"),
-    )
+    what = TEXTS.message("IpOutsidePool", variant, addresses=" and ".join(twice), network=network)
+    return _unallocatable(ctx, Severity.WARNING if taken else Severity.CRITICAL, what)
+
+
+def _unallocatable(ctx: ClaimContext, severity: Severity, what: str, **evidence: Any) -> Finding:
+    """A stopped VM must not be started with it; one that runs keeps its addresses until it stops."""
+    named = TEXTS.next("IpOutsidePool", "vm", vm=ctx.owner.ref.name) if ctx.vm or ctx.vmi else ""
+    step = named if len(named) <= NEXT_CHARACTERS else ""
+    made = ctx.finding("IpOutsidePool", severity, what, next_step=step, **evidence)
+    stopped = ctx.vm is not None and not ctx.runs
+    return made if stopped else msgspec.structs.replace(made, forbids=NOTHING_FORBIDDEN)
 
 
 def fails_the_control_plane(ctx: ClaimContext) -> Finding | None:
@@ -118,17 +124,21 @@ def duplicate_ip(ctx: ClaimContext) -> Finding | None:
         return None
     by_ref = {holder.ref: holder for ip in ips for holder in clashing[ip]}
     holders = [by_ref[ref] for ref in sorted(by_ref)]
-    users = ctx.known_users or ()  # the least that is known
-    live = any(not _foreign(ctx, pod) for pod in users) or any(isinstance(holder, Pod) for holder in holders)
+    own = [pod for pod in ctx.known_users or () if not _foreign(ctx, pod)]  # the least that is known
+    all_seen = ctx.known_users is not None and all(whole for _, whole in found.values())
+    all_seen = all_seen and not any(pod.lacks(GIVEN) for pod in own)
+    live = bool(own) or any(isinstance(holder, Pod) for holder in holders)
+    critical = _most_running(ctx, ips) > 1 or (live and not all_seen)
     giving = _giving_way(ctx, holders)
+    stopped = ctx.known_users is not None and not own
     made = ctx.finding(
         "DuplicateIP",
-        Severity.CRITICAL if live else Severity.WARNING,
+        Severity.CRITICAL if critical else Severity.WARNING,
         TEXTS.message(
             "DuplicateIP", addresses=", ".join(ips), network=claim.network, holders=named(described(holders))
         ),
         _last_given(claim, holders),
-        next_step=_way(giving) if giving else TEXTS.next("DuplicateIP", "stopped") if ctx.known_users == [] else "",
+        next_step=_way(giving) if giving else _while_stopped(holders) if stopped else "",
         related=[holder.ref for holder in holders],
         commands=_commands(giving, ctx.claim),
         keeper=giving.keeper.ref.path if giving else "",
@@ -138,9 +148,20 @@ def duplicate_ip(ctx: ClaimContext) -> Finding | None:
         duplicates=ips,
         holders=described(holders),
     )
-    if giving is None or (giving.claim is ctx.claim and giving.runs):
+    if (giving.claim is ctx.claim and giving.runs) if giving else not stopped:
         return made
     return msgspec.structs.replace(made, does=())
+
+
+def _most_running(ctx: ClaimContext, ips: Iterable[str]) -> int:
+    """How many run with one of the addresses: each VM counts once, with all its pods."""
+
+    def whose(pod: Pod) -> tuple[str, str, str]:
+        if not _foreign(ctx, pod):
+            return "", "", ""
+        return pod.namespace, pod.domain, "" if pod.domain else pod.name
+
+    return max(len({whose(each) for each in known(ctx.at(ip))[0] if isinstance(each, Pod)}) for ip in ips)
 
 
 class _GivingWay(NamedTuple):
@@ -176,6 +197,18 @@ def _giving_way(ctx: ClaimContext, holders: Iterable[IPAMClaim | Pod]) -> _Givin
 def _way(giving: _GivingWay) -> str:
     vm, step = f"{giving.claim.namespace}/{giving.claim.vms[0]}", "running" if giving.runs else "idle"
     return TEXTS.next("DuplicateIP", step, vm=vm)
+
+
+def _while_stopped(holders: list[IPAMClaim | Pod]) -> str:
+    """The next step where its own VM is stopped, and it is not known who gives way: a pod that is no VM's can end."""
+    if any(isinstance(each, IPAMClaim) or each.domain for each in holders):
+        return TEXTS.next("DuplicateIP", "stopped")
+    named = TEXTS.next("DuplicateIP", "plain", pod=holders[0].ref)
+    return (
+        named
+        if len(holders) == 1 and len(named) <= NEXT_CHARACTERS
+        else TEXTS.next("DuplicateIP", "plain", pod="each pod with the address")
+    )
 
 
 def _commands(giving: _GivingWay | None, own: IPAMClaim) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ....findings.advice import filled
 from ....findings.finding import Finding, Since
-from ....findings.pages import command
+from ....findings.pages import NEXT_CHARACTERS, command
 from ....findings.severity import Severity
 from ....store.kinds.pod import Pod
 from .._address_holders import withheld
@@ -62,7 +63,7 @@ def empty_claim(ctx: ClaimContext) -> Finding | None:
         else _why_empty(ctx, cause, kept),
         _empty_since(ctx, waiting),
         related=[pod.ref for pod in waiting],
-        next_step=TEXTS.next("EmptyClaim", cause if cause in _ACTED_ON else "annotate" if unwritten else ""),
+        next_step=_step(ctx, cause if cause in _ACTED_ON else "annotate" if unwritten else ""),
         commands=(
             command("show_claim"),
             *([_EVENTS] if waiting else []),
@@ -79,6 +80,13 @@ def _why_empty(ctx: ClaimContext, cause: str, kept: dict[str, str]) -> str:
     variant = cause if cause in _SEEN else "" if cause == _UNKNOWN else "taken" if kept else "reported"
     taken = ", ".join(f"{ip} is {by}" for ip, by in kept.items())
     return TEXTS.message("EmptyClaim", variant, network=ctx.claim.network, reported=cause, taken=taken)
+
+
+def _step(ctx: ClaimContext, variant: str) -> str:
+    """With the name of the network, where it has place for that."""
+    text = TEXTS.next("EmptyClaim", variant)
+    named = filled(text, {"NETWORK": ctx.claim.network})
+    return named if len(named) <= NEXT_CHARACTERS else text
 
 
 def _withheld(ctx: ClaimContext) -> dict[str, str]:

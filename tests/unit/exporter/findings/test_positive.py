@@ -140,7 +140,7 @@ def test_that_nobody_else_has_an_address_is_not_known_without_pods() -> None:
     assert evaluation.found() == []
     evaluation.sync_state("Pod", SyncState.LIVE)
     evaluation.seen(full({**POD, "name": "stranger", "domain": "", "claims": []}))
-    assert evaluation.found() == [("ns", "db.blue", "DuplicateIP", "critical")]
+    assert evaluation.found() == [("ns", "db.blue", "DuplicateIP", "warning")]
 
 
 def test_what_is_there_again_is_evaluated_although_nothing_changed() -> None:
@@ -156,7 +156,8 @@ def test_what_is_there_again_is_evaluated_although_nothing_changed() -> None:
 
 
 def test_what_was_severe_stays_so_while_less_can_be_seen() -> None:
-    evaluation = given(CLAIMS, {"given": [*TWICE, POD]}, {})
+    other = {**POD, "name": "y", "domain": "web", "claims": ["web.blue"]}
+    evaluation = given(CLAIMS, {"given": [*TWICE, POD, other]}, {})
     before = evaluation.found()
     assert {severity for *_, severity in before} == {Severity.CRITICAL.value}
     evaluation.sync_state("Pod", SyncState.STALE)

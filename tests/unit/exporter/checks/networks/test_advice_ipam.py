@@ -7,6 +7,7 @@ import re
 import pytest
 
 from exporter.checks import all_checks
+from exporter.domain.acts import NOTHING_FORBIDDEN, Act
 from exporter.findings.advice import values_of
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding
@@ -97,3 +98,40 @@ def test_what_fails_the_next_start_of_the_control_plane_says_first_not_to_restar
     assert {
         name for name, text in fatal.items() if not text.startswith("Do not restart ovnkube-control-plane.")
     } == set()
+
+
+def test_a_vm_is_not_started_with_addresses_that_its_network_can_not_allocate() -> None:
+    stopped = found("two_addresses_of_one_subnet")
+    assert stopped.forbids is not None
+    assert stopped.forbids.acts == (Act.START,)
+
+    running = found("two_of_one_subnet_and_the_vms_own_pod_has_them")
+    assert running.forbids == NOTHING_FORBIDDEN
+
+
+@pytest.mark.parametrize(
+    ("case", "edited"),
+    [
+        ("the_accepted_one_rules_whatever_it_is_called", True),
+        ("two_nads_differ_in_the_flag", False),
+        ("two_nads_differ_and_neither_is_accepted", False),
+        ("most_of_the_accepted_ones_rule", False),
+        ("the_rejected_one_is_rendered", False),
+        ("the_rejected_one_differs_in_more_than_a_sentence_holds", False),
+    ],
+)
+def test_a_rejected_nad_is_opened_where_it_is_clear_what_it_gets(case: str, edited: bool) -> None:
+    finding = found(case, "ipam_networks")
+    edit = f"kubectl edit network-attachment-definitions.k8s.cni.cncf.io -n ns {finding.subject.name}"
+    assert (edit in finding.commands) is edited
+    assert ("With its owner, give this NAD" in finding.next) is edited
+    assert finding.next.endswith("write them into the NADs.") is not edited
+
+
+@pytest.mark.parametrize(
+    "case", ["a_plain_pod_holds_the_address_of_a_stopped_vm", "pod_of_the_labelled_vm_holds_the_owners_address"]
+)
+def test_nothing_is_stopped_for_an_address_of_a_stopped_vm(case: str) -> None:
+    finding = found(case)
+    assert finding.does == ()
+    assert not any("virtctl stop" in each for each in finding.commands)
