@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.cluster.shell import Shell, fill
 from tests.rules import Step, plain
 
-__all__ = ["ABSENT", "CHANGES", "DEPRECATED", "Walk"]
+__all__ = ["ABSENT", "CHANGES", "DEPRECATED", "OPENED", "Walk"]
 
 DEPRECATED = re.compile(r"^Warning: kubevirt.io/\w+ VirtualMachineInstancePresets? is ")
 CHANGES = re.compile(
@@ -17,6 +17,7 @@ CHANGES = re.compile(
 )
 SECTIONS = ("Diagnosis", "Mitigation", "Verification")
 ABSENT = re.compile(r"\(NotFound\)|^No resources found")
+OPENED = re.compile(r"^Edit cancelled, no changes made.$")  # by what edits nothing
 WRITES_FILE, NEEDS_FILE = re.compile(r"> \S+\.(yaml|json)"), re.compile(r"kubectl diff -f|-f \S*NAD\S*\.yaml")
 # The variables in a write by which it takes effect only on what was read.
 GUARDS = re.compile(
