@@ -112,6 +112,11 @@ def to_change(finding: _Shared) -> bool:
     return bool(keeper) and keeper != finding.subject.path
 
 
+def keeps(finding: _Shared) -> bool:
+    """Whether it is about the one that keeps the value: the acts of its advice and its runbook are for another one."""
+    return finding.evidence.get("keeper") == finding.subject.path
+
+
 class Unknown(msgspec.Struct, frozen=True, order=True):
     """A check has no answer for a partition: a namespace, or the whole cluster if it is empty.
 

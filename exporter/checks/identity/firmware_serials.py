@@ -73,7 +73,7 @@ def _finding(
                 text
                 for each in ((changed,) if changed is not None else (member, *others))
                 for text in commands_about(
-                    each.ref, _REASONS["SerialDuplicate"], changes=each.runs and changed in (None, member)
+                    each.ref, _REASONS["SerialDuplicate"], changes=changed is member and member.runs
                 )
             )
         ),

@@ -125,7 +125,7 @@ def _commands(
     for each in (changed,) if changed is not None else members[:1] if step == "drawn" else members:
         if each.ref.kind == "VirtualMachine":
             values = {"NAMESPACE": each.ref.namespace, "NAME": each.ref.name}
-            own = each is members[0] or changed is None
+            own = each is members[0] and (changed is not None or step == "drawn")
             texts += [filled(_BY_ACT[_OWN[step]], values)] if together and own and step in _OWN else []
             texts += [filled(_EDIT, values)] if step != "drawn" else []
     return tuple(texts)
@@ -139,7 +139,7 @@ def _nads(member: Member, mac: str) -> set[str]:
 
 # What a variant of the next step does to the VM itself, where that is not what the reason says.
 _DOES: dict[str, tuple[Act, ...]] = {"drawn": (Act.RESTART,), "other": ()}
-_OWN = {"": Act.STOP, "copy": Act.STOP, "drawn": Act.RESTART}  # of a member that runs
+_OWN = {"copy": Act.STOP, "drawn": Act.RESTART}  # of a member that runs
 _BY_ACT = {Act.STOP: command("stop_vm"), Act.RESTART: command("restart_vm")}
 _EDIT = command("edit_vm")
 

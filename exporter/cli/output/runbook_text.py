@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from ...checks import all_checks
+from ...findings.finding import keeps
 from ...questions.findings import FindingReport
 from ...rules.urgency import urgencies
 from ...runbook import link, texts
@@ -20,7 +21,11 @@ _LABELS = ("vm", "node", "network", "feature", "reason", "group", "fingerprint")
 
 
 def labels_of(finding: FindingReport) -> dict[str, str]:
-    """The labels that the alert of a finding has."""
+    """The labels that the alert of a finding has; none of one that keeps what others share, of which another one is to
+    be changed.
+    """
+    if keeps(finding):
+        return {}
     subject = finding.subject
     own = {"namespace": subject.namespace, "name": subject.name, "kind": subject.kind, "vm name": finding.vm}
     return own | {label: getattr(finding, label) for label in _LABELS}

@@ -11,7 +11,8 @@ from aiohttp import web
 from ...domain.features.configuration import chosen
 from ...engine.engine import Engine
 from ...facts.record import Ref
-from ...findings.finding import Finding
+from ...findings.check import Reason
+from ...findings.finding import Finding, keeps, to_change
 from ...questions.findings import FindingReport, plan_command
 from ...questions.repairs import REPAIR_STATES, pause_command
 from ...questions.urgency import urgency_of
@@ -20,7 +21,7 @@ from ..access.viewer import visible_to
 from ..api.questions import MigrationsView
 from ..reports.listing import Listing
 from .frame import Frame
-from .runbooks import Runbooks
+from .runbooks import RunbookOfFinding, Runbooks
 
 _SHOWN = 20  # findings of a related object
 _IN_ALL = "InAll"
@@ -54,7 +55,7 @@ class FindingPage:
             "finding": report,
             "reason": reason,
             "urgency": urgency_of(reason, finding.reason, finding.severity),
-            "runbook": self._runbooks.of(reason.alert, report, self._kubevirt(request)) if reason.alert else None,
+            "runbook": await self._runbook(request, listing, finding, reason),
             "evidence": list(_rows(report.evidence)),
             "related": [await self._related(listing, each) for each in _by_name(report.related)],
             "of_vm": [listing.report_of(each) for each in await self._of_vm(listing, finding)],
@@ -67,6 +68,21 @@ class FindingPage:
             "states": REPAIR_STATES,
         }
         return await self._frame.page(request, "finding.html", values, here="/findings")
+
+    async def _runbook(
+        self, request: web.Request, listing: Listing, finding: Finding, reason: Reason
+    ) -> RunbookOfFinding | None:
+        """With the names of the finding: of one that keeps what others share, with those of the one that is to be
+        changed, and none where the viewer doesn't see that.
+        """
+        about: Finding | None = finding
+        if keeps(finding):
+            every = [one for ref in finding.related for one in await listing.about(ref)]
+            own = (finding.reason, finding.group)
+            about = next((one for one in every if (one.reason, one.group) == own and to_change(one)), None)
+        if not reason.alert or about is None:
+            return None
+        return self._runbooks.of(reason.alert, listing.report_of(about), self._kubevirt(request))
 
     def _kubevirt(self, request: web.Request) -> Ref | None:
         """The KubeVirt object, for a viewer of the whole cluster."""

@@ -33,9 +33,10 @@ class Part:
 
 @dataclass(frozen=True)
 class RunbookOfFinding:
-    """`parts` are what is to be done, by the title of the section."""
+    """`subject` is whose names are filled in, `parts` are what is to be done, by the title of the section."""
 
     alert: str
+    subject: str
     parts: dict[str, list[Part]]
 
 
@@ -65,7 +66,7 @@ class Runbooks:
         names = names_in(texts()[alert], _labels(finding, kubevirt))
         own = frozenset((finding.reason,))
         parts = {title: list(_parts(found[title].blocks, own, names)) for title in _SHOWN if title in found}
-        return RunbookOfFinding(alert, parts)
+        return RunbookOfFinding(alert, str(finding.subject), parts)
 
 
 def _parts(blocks: Iterable[Block], own: frozenset[str], names: Mapping[str, str]) -> Iterable[Part]:

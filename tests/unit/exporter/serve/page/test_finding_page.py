@@ -49,6 +49,24 @@ async def test_the_runbook_has_the_names_of_the_vm_and_of_kubevirt(http: aiohttp
     assert "KUBEVIRTNAMESPACE=kubevirt KUBEVIRTNAME=kubevirt" in runbook
 
 
+async def test_no_runbook_has_the_names_of_one_that_keeps_what_others_share(http: aiohttp.ClientSession) -> None:
+    every = json.loads((await get(http, "/api/v1/findings"))[1])["findings"]
+    shared = [each for each in every if each["evidence"].get("keeper")]
+    keeping = [each for each in shared if each["evidence"]["keeper"] == path(each)]
+    assert {each["reason"] for each in keeping} >= {"Duplicate", "LatentDuplicate", "DuplicateIP"}
+    for each in keeping:
+        _, html, _ = await get(http, f"/findings/{each['fingerprint']}")
+        runbook = section(unescape(html), "runbook")
+        named = re.findall(r"NAMESPACE=(\S+) NAME=(\S+)|-n (\S+) ([a-z]\S+)", runbook)
+        assert path(each) not in {"/".join(filter(None, one)) for one in named}, each["reason"]
+        changed = next(one for one in shared if one["cause"] == each["cause"] and one not in keeping)
+        assert f"NAMESPACE={changed['subject']['namespace']} NAME={changed['subject']['name']}" in runbook
+
+
+def path(finding: Any) -> str:
+    return f"{finding['subject']['namespace']}/{finding['subject']['name']}"
+
+
 async def test_commands_that_look_and_those_that_change_are_apart_and_say_what_they_do(
     http: aiohttp.ClientSession,
 ) -> None:
