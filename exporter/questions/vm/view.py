@@ -149,6 +149,7 @@ def _places(places: Places | None) -> Iterator[str]:
 
 
 _OWN = ("VirtualMachine", "VirtualMachineInstance")
+_REPORTS = 50  # made between two looks at the event loop: a VM may have any number of IPAMClaims
 _MOST_AROUND = 20
 _MOST_UNANSWERED = 20
 
@@ -162,7 +163,11 @@ def steps(
     context = replace(found(engine.cluster, namespace, name), kept=kept)
     own = [each for each in engine.findings() if _is_of(each, namespace, name)]
     shown = engine.restraints.applied
-    reports = [reported(shown(each), "", engine.unknown_of(each)) for each in in_turn(sorted(own, key=order))]
+    reports: list[FindingReport] = []
+    for each in in_turn(sorted(own, key=order)):
+        reports.append(reported(shown(each), "", engine.unknown_of(each)))
+        if len(reports) % _REPORTS == 0:
+            yield
     node = context.vmi.node if context.vmi is not None else ""
     nads = [nad for record in context.records for nad in _nads(record)]
     forbidding = engine.restraints.of(namespace, name, node, nads)
