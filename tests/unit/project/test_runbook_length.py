@@ -10,7 +10,7 @@ MOST = 400
 MANY, A_REASON, BESIDE = 6, 60, 250  # of an alert with that many reasons: words of each, and of all else
 # Those that are longer, with how many words they have: a number only falls.
 LONGER = {
-    "VMEvictionMigrationStuck": 674,
+    "VMEvictionMigrationStuck": 673,
     "VMEvictionNotMigratable": 546,
     "VMEvictionPDBBlocks": 518,
     "VMFeatureBlocked": 518,
