@@ -59,7 +59,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     forbids: Forbids | None = None
 
     def __post_init__(self) -> None:
-        if not self.vm and self.subject.kind in _VMS:
+        if not self.vm and self.subject.kind in VMS:
             msgspec.structs.force_setattr(self, "vm", self.subject.name)
         if len(self.message) > _LONGEST or self.message != sentence(self.message):
             msgspec.structs.force_setattr(self, "message", _cut(sentence(self.message)))
@@ -69,7 +69,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
             msgspec.structs.force_setattr(self, "evidence", dict(_few(self.evidence)))
 
 
-_VMS = ("VirtualMachine", "VirtualMachineInstance")
+VMS = ("VirtualMachine", "VirtualMachineInstance")
 _LONGEST = 1000  # characters of a text
 
 

@@ -24,7 +24,7 @@ from ...findings.pages import Texts, command, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.templates import VirtualMachineInstanceReplicaSet
-from .feature_mismatch.evaluation import Change, change_of, edit_of, next_step, refusals, refused
+from .feature_mismatch.evaluation import Allowing, change_of, edit_of, next_step, refusals, refused
 from .feature_mismatch.states import because
 
 _DEFAULT = ("", IMPLICIT)
@@ -59,7 +59,7 @@ def _finding(
     whys: tuple[str, ...],
     kubevirt: KubeVirt,
     known: Effective,
-    change: Change,
+    change: Allowing,
 ) -> Finding:
     facts: dict[str, Any] = {
         "stage": rule.bites(known).value,

@@ -21,11 +21,11 @@ _LABELS = ("vm", "node", "network", "feature", "reason", "group", "fingerprint")
 
 
 def labels_of(finding: FindingReport) -> dict[str, str]:
-    """The labels that the alert of a finding has; none of one that keeps what others share, of which another one is to
-    be changed.
+    """The labels that the alert of a finding has, without the names of an object that keeps what others share: the
+    runbook changes another one.
     """
     if keeps(finding):
-        return {}
+        return {label: getattr(finding, label) for label in ("network", "feature", "reason", "group")}
     subject = finding.subject
     own = {"namespace": subject.namespace, "name": subject.name, "kind": subject.kind, "vm name": finding.vm}
     return own | {label: getattr(finding, label) for label in _LABELS}

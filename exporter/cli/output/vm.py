@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from ...findings.finding import VMS
 from ...questions.drain import TITLES
 from ...questions.findings import FindingReport, plan_command
 from ...questions.urgency import stakes
@@ -102,7 +103,6 @@ def _feature(of: FeatureUse) -> str:
     return f"{of.title}{values}: {answer}{why}{where}"
 
 
-_OWN = ("VirtualMachine", "VirtualMachineInstance")
 _NODES = 20  # that are shown one by one
 _SOURCES = {
     "phaseTransition": "by a migration's phase",
@@ -299,7 +299,7 @@ def _upgrade(found: VMWhole) -> Iterator[str]:
 def _findings(found: VMWhole) -> str:
     none = "as far as can be seen.\n" if found.unanswered_in_all else "and every check has an answer for it.\n"
     text = f"Findings ({len(found.findings)})\n" if found.findings else f"No finding is open on it, {none}"
-    text += "".join(part for each in found.findings for part in _finding(each, who=each.subject.kind not in _OWN))
+    text += "".join(part for each in found.findings for part in _finding(each, who=each.subject.kind not in VMS))
     if found.around:
         text += "\nFindings around it\n" + "".join(part for each in found.around for part in _finding(each, who=True))
     if found.copies:

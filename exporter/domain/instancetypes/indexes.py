@@ -24,8 +24,10 @@ def revision_key(namespace: str, name: str) -> str:
     return f"{namespace}/{name}"
 
 
-def _referring(record: Record) -> Iterator[str]:
-    """The keys of the objects that the matchers of a VM, or of a pool's template, mean."""
+def _referring(record: Record, *, unknown: bool = False) -> Iterator[str]:
+    """The keys of the objects that the matchers of a VM, or of a pool's template, mean; with `unknown` also of those
+    that one might mean whose kind KubeVirt doesn't know.
+    """
     if not isinstance(record, VirtualMachine | VirtualMachinePool):
         return
     for role in ROLES:
@@ -34,23 +36,15 @@ def _referring(record: Record) -> Iterator[str]:
             kind, namespace, name = target(record.namespace, role, wanted)
             if kind and name:
                 yield object_key(kind, namespace, name)
+            elif unknown and name:
+                yield object_key(role.namespaced, record.namespace, name)
+                yield object_key(role.cluster_wide, "", name)
 
 
 def _objects(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, Kept):
         return (object_key(type(record).__name__, record.namespace, record.name),)
-    return (*_referring(record), *_meant(record))
-
-
-def _meant(record: Record) -> Iterator[str]:
-    """Of a VM that names a kind which KubeVirt doesn't know: those of that name."""
-    if not isinstance(record, VirtualMachine):
-        return
-    for role in ROLES:
-        wanted = reference(record, role)
-        if wanted is not None and wanted.name and not target(record.namespace, role, wanted)[0]:
-            yield object_key(role.namespaced, record.namespace, wanted.name)
-            yield object_key(role.cluster_wide, "", wanted.name)
+    return tuple(_referring(record, unknown=True))
 
 
 def _users(record: Record, _: ByName) -> Iterable[str]:

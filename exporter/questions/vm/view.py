@@ -18,7 +18,7 @@ from ...facts.naming import counted, named
 from ...facts.record import Record
 from ...findings.advice import in_turn
 from ...findings.check import Check
-from ...findings.finding import Finding, Unknown
+from ...findings.finding import VMS, Finding, Unknown
 from ...findings.severity import Severity
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...store.kinds.node import Node
@@ -148,7 +148,6 @@ def _places(places: Places | None) -> Iterator[str]:
         yield f"nodes may be ruled out by {places.unless}"
 
 
-_OWN = ("VirtualMachine", "VirtualMachineInstance")
 _REPORTS = 50  # made between two looks at the event loop: a VM may have any number of IPAMClaims
 _MOST_AROUND = 20
 _MOST_UNANSWERED = 20
@@ -161,7 +160,8 @@ def steps(
     as far as they are remembered. Raises NotThereError.
     """
     context = replace(found(engine.cluster, namespace, name), kept=kept)
-    own = [each for each in engine.findings() if _is_of(each, namespace, name)]
+    every = (each for each in engine.findings() if each.check != COPIES_AHEAD.id)
+    own = [each for each in every if (each.subject.namespace, each.vm) == (namespace, name)]
     shown = engine.restraints.applied
     reports: list[FindingReport] = []
     for each in in_turn(sorted(own, key=order)):
@@ -172,13 +172,6 @@ def steps(
     nads = [nad for record in context.records for nad in _nads(record)]
     forbidding = engine.restraints.of(namespace, name, node, nads)
     return (yield from whole(context, engine, reports, forbidding, list(unanswered(context, engine))))
-
-
-def _is_of(finding: Finding, namespace: str, name: str) -> bool:
-    """Whether it is about the VM, whichever of its objects is the subject: its VMI, a pod, an IPAMClaim."""
-    if finding.subject.namespace != namespace or finding.check == COPIES_AHEAD.id:
-        return False
-    return finding.vm == name or (finding.subject.name == name and finding.subject.kind in _OWN)
 
 
 def whole(
@@ -272,7 +265,7 @@ def _around(context: OneVM, engine: Engine) -> list[FindingReport]:
     networks = _networks(context, nads)
     chosen = []
     for each in engine.findings():
-        if each.severity is Severity.INFO or each.subject.kind in _OWN:
+        if each.severity is Severity.INFO or each.subject.kind in VMS:
             continue
         on_node = each.subject.kind == "Node" and each.subject.name == node
         nad = each.subject.kind == "NetworkAttachmentDefinition" and each.subject.path in nads

@@ -46,7 +46,7 @@ _LEFT = (
 )
 
 
-class Change(NamedTuple):
+class Allowing(NamedTuple):
     """What allows a feature, with all that has to be known of it, and in a few words; empty where nothing does."""
 
     full: str
@@ -54,20 +54,20 @@ class Change(NamedTuple):
 
 
 @lru_cache(1024)
-def change_of(rule: Rule, known: Effective, by_hco: bool, refused: tuple[str, ...]) -> Change:
+def change_of(rule: Rule, known: Effective, by_hco: bool, refused: tuple[str, ...]) -> Allowing:
     """In this release. `refused` are the parameters of the requests that are not allowed."""
     gate = rule.gate if rule.gate and not (known.gates if rule.plain else known).on(rule.gate) else ""
     own = _by_gate(gate, known) if gate else _by_setting(rule, known, refused)
     ways = _ways(rule, gate, known) if by_hco else {}
     way = " ".join(each.sentence(on) for each, on in ways.items()) if by_hco else own
     if not way:
-        return Change("", "")
+        return Allowing("", "")
     full = " ".join((way, *((REVERTED,) if by_hco else ()), *_RESTARTS.get(gate, ())))
-    return Change(full, " ".join(each.brief(on) for each, on in ways.items()).strip() if by_hco else own)
+    return Allowing(full, " ".join(each.brief(on) for each, on in ways.items()).strip() if by_hco else own)
 
 
 @lru_cache(1024)
-def next_step(texts: Texts, reason: str, rule: Rule, known: Effective, change: Change) -> str:
+def next_step(texts: Texts, reason: str, rule: Rule, known: Effective, change: Allowing) -> str:
     """As much of the change as there is room for."""
     if not change.full:
         return texts.next(reason, "only", version=known.version)
@@ -170,10 +170,10 @@ def _of(
 ) -> Iterator[Finding]:
     now = _states(ground, pair, asked)
     for rule, (state, whys) in now.items():
-        no = refused(rule, ground, (*asked[0], *asked[1]))
-        found = _finding(pair, rule, state, whys, ground.configuration, kubevirt, no)
+        change = _change(rule, ground, asked, kubevirt)
+        found = _finding(pair, rule, state, whys, ground.configuration, kubevirt, change)
         if state.reason == "PendingBlocked" and any(each.reason == "PendingStartedBefore" for each, _ in now.values()):
-            found = _beside(found, rule, kubevirt, no)
+            found = _without_restart(found, change)
         yield _brought(view, pair, found, asked[0], ground)
     target = forecast(kubevirt)
     if target is None:
@@ -181,8 +181,16 @@ def _of(
     ground = Ground(target, ground.storage, ground.injected)
     for rule, (state, whys) in _states(ground, pair, asked).items():
         if rule not in now:
-            found = _forecast(pair, rule, state, whys, target, kubevirt, refused(rule, ground, (*asked[0], *asked[1])))
+            change = _change(rule, ground, asked, kubevirt)
+            found = _forecast(pair, rule, state, whys, target, kubevirt, change)
             yield _brought(view, pair, found, asked[0], ground)
+
+
+def _change(
+    rule: Rule, ground: Ground, asked: tuple[tuple[Request, ...], tuple[Request, ...]], kubevirt: KubeVirt
+) -> Allowing:
+    no = refused(rule, ground, (*asked[0], *asked[1]))
+    return change_of(rule, ground.configuration, kubevirt.managed_by_hco, no)
 
 
 def refused(rule: Rule, ground: Ground, asked: tuple[Request, ...]) -> tuple[str, ...]:
@@ -231,10 +239,9 @@ def _finding(
     whys: tuple[str, ...],
     known: Effective,
     kubevirt: KubeVirt,
-    no: tuple[str, ...],
+    change: Allowing,
 ) -> Finding:
     subject, related = _subject(pair, state)
-    change = change_of(rule, known, kubevirt.managed_by_hco, no)
     return Finding(
         reason=state.reason,
         severity=Severity(state.severity),
@@ -255,10 +262,8 @@ def _finding(
 _NO_RESTART = Forbids((Act.START, Act.RESTART), "more of it isn't allowed")
 
 
-def _beside(found: Finding, rule: Rule, kubevirt: KubeVirt, no: tuple[str, ...]) -> Finding:
+def _without_restart(found: Finding, change: Allowing) -> Finding:
     """Of a VMI with another feature that isn't allowed: a restart, to be rid of this one, would fail by that."""
-    known = Effective.of(kubevirt)
-    change = change_of(rule, known, kubevirt.managed_by_hco, no) if isinstance(known, Effective) else Change("", "")
     for each in filter(None, change):
         step = _TEXTS.next("PendingBlocked", "beside", change=each)
         if len(step) <= NEXT_CHARACTERS:
@@ -266,7 +271,7 @@ def _beside(found: Finding, rule: Rule, kubevirt: KubeVirt, no: tuple[str, ...])
     return found
 
 
-def _commands(reason: str, rule: Rule, kubevirt: KubeVirt, change: Change, pair: Pair) -> tuple[str, ...]:
+def _commands(reason: str, rule: Rule, kubevirt: KubeVirt, change: Allowing, pair: Pair) -> tuple[str, ...]:
     """Those of the reason, and what opens each object of which the next step says that it may be changed."""
     own = [
         each
@@ -290,7 +295,7 @@ def edit_of(kubevirt: KubeVirt) -> str:
     return filled(command(name), {"NAMESPACE": kubevirt.namespace, "NAME": kubevirt.name})
 
 
-def _step(reason: str, rule: Rule, known: Effective, change: Change) -> str:
+def _step(reason: str, rule: Rule, known: Effective, change: Allowing) -> str:
     """Empty where it is the one that the reason declares, and where another check says what to do."""
     if reason == "HealsAtRestart" or rule in OF_NETWORKS:
         return _TEXTS.next(reason, "state") if _heals_without_state(reason, rule) else ""
@@ -326,10 +331,9 @@ def _forecast(
     whys: tuple[str, ...],
     target: Effective,
     kubevirt: KubeVirt,
-    no: tuple[str, ...],
+    change: Allowing,
 ) -> Finding:
     subject, related = (pair.vm.ref, ()) if pair.vm is not None else _subject(pair, state)
-    change = change_of(rule, target, kubevirt.managed_by_hco, no)
     return Finding(
         reason="BreaksAtUpgrade",
         severity=Severity.WARNING,
@@ -353,7 +357,7 @@ def _subject(pair: Pair, state: MismatchState) -> tuple[Ref, tuple[Ref, ...]]:
     return refs[0], tuple(refs[1:])
 
 
-def _evidence(pair: Pair, rule: Rule, whys: tuple[str, ...], known: Effective, change: Change) -> dict[str, Any]:
+def _evidence(pair: Pair, rule: Rule, whys: tuple[str, ...], known: Effective, change: Allowing) -> dict[str, Any]:
     facts: dict[str, Any] = {"stage": rule.bites(known).value, "why": list(whys), "answer": rule.message}
     facts |= {"version": str(known.version), "change": change.full}
     if rule.storage and known.state_storage_class:

@@ -7,6 +7,7 @@ from ....domain.instancetypes.resolving import LIVE, ReferenceMode, Resolution, 
 from ....domain.instancetypes.resolving import reference as reference_in
 from ....facts.matching import MatcherRole
 from ....facts.naming import listed, named
+from ....facts.record import UnseenError
 from ....findings.finding import Finding, Since
 from ....findings.severity import Severity
 from ....store.kinds.controller_revision import ControllerRevision
@@ -59,7 +60,7 @@ def _undecodable(context: Context, resolution: Resolution, why: str) -> Finding:
 def _unknown_kind(context: Context, resolution: Resolution) -> Finding:
     reason, role, written = "UnknownKind", resolution.role, resolution.reference.kind
     name, stopped = resolution.reference.name, "" if context.running else "stopped"
-    there = [kind for kind in (role.namespaced, role.cluster_wide) if _is_there(context, kind, name)]
+    there = _kinds_of(context, role, name)
     variant = "_".join(filter(None, ("one", stopped))) if len(there) == 1 else stopped or "kinds"
     return context.finding(
         reason,
@@ -81,9 +82,13 @@ def _unknown_kind(context: Context, resolution: Resolution) -> Finding:
     )
 
 
-def _is_there(context: Context, kind: str, name: str) -> bool:
-    namespace = "" if kind.startswith("VirtualMachineCluster") else context.vm.namespace
-    return context.view.named(LIVE[kind], namespace, name) is not None
+def _kinds_of(context: Context, role: MatcherRole, name: str) -> list[str]:
+    """The kinds of which there is an object of the name; none where one of them can't be seen."""
+    places = {role.namespaced: context.vm.namespace, role.cluster_wide: ""}
+    try:
+        return [kind for kind, place in places.items() if context.view.named(LIVE[kind], place, name) is not None]
+    except UnseenError:
+        return []
 
 
 def _object_missing(context: Context, resolution: Resolution) -> Finding:

@@ -106,6 +106,26 @@ def test_the_runbook_of_a_finding_is_about_it_alone_and_has_its_names(
     assert " -n shop " in out
 
 
+def test_the_names_of_one_that_keeps_what_others_share_are_left_open(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, uuid = tmp_path / "dump.yaml", {"firmware": {"uuid": "0d3a1f6a-9a0c-4c0e-8f57-0d0b6a9d1c11"}}
+    twins = [json.loads(json.dumps(VM)) for _ in range(2)]
+    for each, name in zip(twins, ("old", "twin"), strict=True):
+        each["metadata"] |= {"name": name, "uid": name}
+        each["spec"]["template"]["spec"]["domain"] |= uuid
+    path.write_text(many(twins), encoding="utf-8")
+    dump = ["--from", str(path), "--complete"]
+    main(["check", *dump, "-o", "json"])
+    found = [each for each in json.loads(capsys.readouterr().out)["findings"] if each["reason"] == "LatentDuplicate"]
+    assert {each["evidence"]["keeper"] for each in found} == {"shop/old"}
+    for each in found:
+        _, out, _ = said(capsys, each["fingerprint"], "--runbook", *dump)
+        name = each["subject"]["name"]
+        assert (f"NAME={name}" in out) is (name == "twin")
+        assert "NAME=old" not in out
+
+
 def test_of_a_reason_alone_the_names_are_left_open(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = said(capsys, "objectmissing", "--runbook")
     assert code == 0
