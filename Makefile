@@ -21,7 +21,7 @@ EPOCH = $${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint types contracts texts test parts real-parts test-unit test-cluster test-long test-python test-rules test-reference test-kubevirt test-networks test-repairs test-runbooks test-alerts test-deploy test-thanos \
+.PHONY: help demo check lint types contracts texts test parts real-parts test-unit test-cluster test-long test-python test-rules test-reference test-kubevirt test-networks test-repairs test-runbooks test-pages test-alerts test-deploy test-thanos \
   test-examples fuzz mutants tiers generate artifacts verify lock audit sbom wheel krew image test-image site clean
 
 help: ## list the targets
@@ -110,6 +110,9 @@ test-repairs: $(VENV)/.dev ## repairs that are killed at every step, replicas, s
 
 test-runbooks: $(VENV)/.dev ## every runbook followed for every reason: ten minutes; test-long follows one for each sort of command
 	RUNBOOKS=all $(BIN)/pytest -n auto tests/cluster/test_runbooks.py
+
+test-pages: $(VENV)/.dev ## every page of every sort of fleet in Chromium, at three widths, light and dark, with axe-core: five minutes; not part of check
+	PAGES=all $(BIN)/pytest tests/cluster/test_page_fleets.py
 
 test-alerts: $(VENV)/.dev ## rules and notifications over hours, and what outages make of them, with Prometheus and Alertmanager: ten minutes; not part of check
 	$(BIN)/pytest $(CLUSTER_WORKERS) -m tier tests/cluster/test_rules.py tests/cluster/test_notifications.py \

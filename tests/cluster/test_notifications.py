@@ -21,7 +21,7 @@ from tests.cluster.prometheus import Prometheus, Setup
 from tests.cluster.steward_pages import CHECKS, Pages, Site, named, one_of_each
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.tier]
 
 HOUR = 3600 / FASTER
 READ_PODS = frozenset(check.id for check in CHECKS if "Pod" in {kind.name for kind in check.reads})
@@ -104,7 +104,6 @@ def _drain() -> Iterator[Finding]:
         yield named(reason, f"{i:02}", namespace=f"team-{i:02}", node="node01")
 
 
-@pytest.mark.tier
 def test_on_the_first_day_everything_fires_and_few_notifications_are_sent(night: Night) -> None:
     rules = [rule for group in rule_files(Values()) for rule in group.rules if isinstance(rule, Alerting)]
     reasons = {reason.alert for check in CHECKS for reason in check.reasons.values() if reason.alert}

@@ -44,7 +44,7 @@ RUNBOOKS = sorted(
 )
 BLOCKS = {runbook.stem: blocks(runbook, "sh") for runbook in RUNBOOKS}
 STEPS = {runbook.stem: steps(runbook) for runbook in RUNBOOKS}
-SORT = re.compile(r"\b(kubectl|steward|virtctl) ([a-z-]+)(?: ([a-z][\w.-]*))?")  # what is done, and to which kind
+SORT = re.compile(r"\b(kubectl|steward|virtctl) ([a-z-]+)")  # what is done, whatever its object is
 BY_NAME = {str(resource): resource for resource in KINDS.values()}
 
 
