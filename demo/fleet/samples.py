@@ -19,7 +19,6 @@ from .objects import FINALIZERS, condition, new, owner
 
 _UIDS = uuid.UUID("5d0e6e3c-8f0b-4a54-9d6a-6b6f1f0a7c11")
 _IMAGE = "quay.io/kubevirt/virt-launcher:v1.7.0"
-_SHARED = {"accessModes": ["ReadWriteMany"], "volumeMode": "Block"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +74,11 @@ class SampleVM:
     @property
     def claim_name(self) -> str:
         return compose_key(self.name, self.network.logical) if self.network else ""
+
+    @property
+    def storage(self) -> Obj:
+        """What its PVC and its VMI say of its disk, which no other node can use where that is what hinders it."""
+        return {"accessModes": ["ReadWriteOnce" if "PVC" in self.hindrance else "ReadWriteMany"], "volumeMode": "Block"}
 
     @property
     def owner(self) -> Obj:
@@ -198,8 +202,8 @@ def disk(sample: SampleVM) -> Obj:
         f"{sample.name}-root",
         uid=sample.uid("PersistentVolumeClaim"),
         created=sample.born,
-        spec=_SHARED | volume,
-        status=_SHARED | {"phase": "Bound", "capacity": {"storage": "30Gi"}},
+        spec=sample.storage | volume,
+        status=sample.storage | {"phase": "Bound", "capacity": {"storage": "30Gi"}},
     )
 
 
@@ -249,7 +253,7 @@ def vmi(sample: SampleVM) -> Obj:
             ],
             "qosClass": "Burstable",
             "virtualMachineRevisionName": sample.revision_name,
-            "volumeStatus": [{"name": "root", "target": "vda", "persistentVolumeClaimInfo": _SHARED}],
+            "volumeStatus": [{"name": "root", "target": "vda", "persistentVolumeClaimInfo": sample.storage}],
         },
         uid=sample.uid("VirtualMachineInstance"),
         created=sample.after_start(),

@@ -63,6 +63,16 @@ _CALLS = (
 )
 
 
+_BY_EDIT = {"Halted": (Act.START,), "Always": (Act.STOP,), "Once": (Act.STOP,)}
+
+
+def by_edit(run_strategy: str) -> tuple[Act, ...]:
+    """What virt-api does by an edit of the VM's spec, which a webhook can reject; else it writes a request into the
+    status (pkg/virt-api/rest/lifecycle.go of kubevirt/kubevirt).
+    """
+    return _BY_EDIT.get(run_strategy, ())
+
+
 def acts_of(command: str) -> Iterable[Act]:
     """What a command does, by what its lines call."""
     lines = [part.strip() for line in command.splitlines() for part in line.split("|")]

@@ -96,6 +96,11 @@ class Texts:
         """In place of the next step of the reason, where that depends on the case."""
         return self._reasons[reason].next[variant].format_map(fields)
 
+    def next_if_short(self, reason: str, *variants: str, **fields: object) -> str:
+        """The first of these variants that is as short as a next step is with its fields; empty where none is."""
+        texts = (self.next(reason, each, **fields) for each in variants)
+        return next((each for each in texts if len(each) <= NEXT_CHARACTERS), "")
+
 
 def answered_by(remediation: str) -> dict[str, tuple[str, ...]]:
     """The reasons whose pages name a remediation, by check."""

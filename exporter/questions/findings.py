@@ -13,7 +13,7 @@ from ..engine.engine import Engine
 from ..facts.record import Record, Ref
 from ..findings.advice import advised
 from ..findings.check import Check
-from ..findings.finding import Finding, Unknown, fingerprint, to_change
+from ..findings.finding import Finding, Unknown, fingerprint, keeps, to_change
 from ..findings.severity import Severity
 from ..sidecar.repairs import ReportedRepair
 from ..store.cluster import Cluster
@@ -304,6 +304,36 @@ def undecodable_report(undecodable: Undecodable, cluster: str = "") -> Undecodab
 def advice(finding: FindingReport) -> tuple[str, ...]:
     """What to do, as lines of text: the next step, its commands, the runbook."""
     return tuple(line for line in (finding.next, *finding.commands, finding.runbook) if line)
+
+
+_LABELS = ("vm", "node", "network", "feature", "reason", "group", "fingerprint")
+
+
+def names_for_runbook(finding: FindingReport, kubevirt: Ref | None = None) -> dict[str, str]:
+    """What fills in the runbook of a finding: the labels that its alert has, and other names that runbooks ask for.
+
+    Of one that keeps what others share, none of its own: the runbook changes another one.
+    """
+    subject, pdb = finding.subject, finding.evidence.get("pdb")
+    shared = {label: getattr(finding, label) for label in _LABELS}
+    if keeps(finding):
+        return {label: shared[label] for label in ("network", "feature", "reason", "group")}
+    return shared | {
+        "namespace": subject.namespace,
+        "name": subject.name,
+        "kind": subject.kind,
+        "vm name": finding.vm,
+        "namespace of the object": subject.namespace,
+        "name of the object": subject.name,
+        "kubevirt namespace": kubevirt.namespace if kubevirt else "",
+        "kubevirt name": kubevirt.name if kubevirt else "",
+        "pdb": pdb if isinstance(pdb, str) else "",
+    }
+
+
+def runbook_command(finding: FindingReport) -> str:
+    """Prints the runbook to which its next step refers; empty where it refers to none."""
+    return f"steward explain --runbook {finding.fingerprint}" if "the runbook" in finding.next else ""
 
 
 def plan_command(finding: FindingReport) -> str:

@@ -15,9 +15,11 @@ from ...domain.acts import Act
 from ...domain.identity import POOL, next_boot, owned
 from ...facts.firmware import Invalid, comparable, group_id, invalid, legacy
 from ...facts.naming import kind_word
+from ...facts.record import Ref
+from ...findings.advice import filled
 from ...findings.check import PER_VM, Check, View
 from ...findings.finding import Finding, Since
-from ...findings.pages import Texts, reasons_of
+from ...findings.pages import Texts, command, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.snapshots import VirtualMachineSnapshotContent
@@ -136,9 +138,15 @@ def invalid_uuid(
         message=_TEXTS.message("InvalidUUID", _INVALID[cause], kind=kind_word(one.ref.kind)),
         next=_TEXTS.next("InvalidUUID", step),
         does=None if lone else (Act.STOP,) if step == "running" else (),
-        commands=of_vmi(one.ref),
+        commands=of_vmi(one.ref) or (_to_change(one.ref) if step == "running" else ()),
         evidence={"uuid": one.uuid, "cause": cause.value},
     )
+
+
+def _to_change(subject: Ref) -> tuple[str, ...]:
+    """Those of a running VM, which is stopped first."""
+    values = {"NAMESPACE": subject.namespace, "NAME": subject.name}
+    return tuple(filled(command(each), values) for each in ("show_vm", "stop_vm", "edit_vm"))
 
 
 def member_pins_uuid(view: View, vm: VirtualMachine) -> Finding | None:

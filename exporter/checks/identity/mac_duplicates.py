@@ -107,7 +107,7 @@ def _finding(view: View, found: Collisions, member: Member, *, together: bool) -
             network=found.where(member),
             **copy,
         ),
-        next=_TEXTS.next(reason, step, vm=member.key, **copy) if step else "",
+        next=_TEXTS.next(reason, step or "any", vm=member.key, mac=mac, **copy),
         does=_DOES.get(step),
         commands=_commands(reason, (member, *others), copy_among(found.copies, member, others), mac, step, together),
         evidence={"macAddress": mac, "nads": sorted(_nads(member, mac)), **found.facts(member, others)},

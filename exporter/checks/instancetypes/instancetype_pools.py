@@ -55,6 +55,7 @@ def _missing(view: View, pool: VirtualMachinePool, role: MatcherRole) -> Iterato
         message=TEXTS.message(
             "PoolObjectMissing", "revision" if wanted.pin else "", role=role.value, kind=what, name=name
         ),
+        next=TEXTS.next_if_short("PoolObjectMissing", "named", kind=what, name=name),
         evidence={
             "role": role.value,
             "object": wanted.name,

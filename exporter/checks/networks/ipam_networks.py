@@ -27,7 +27,7 @@ from ...findings.advice import advised
 from ...findings.causes import Cause
 from ...findings.check import PER_NETWORK, Check, View
 from ...findings.finding import Finding
-from ...findings.pages import NEXT_CHARACTERS, Texts, command, reasons_of
+from ...findings.pages import Texts, command, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.networks import NAD, NETWORK, UNKNOWN_HOLDER, VM, unknown_holders
 from ...store.kinds.ipam_claim import IPAMClaim
@@ -103,8 +103,8 @@ def _conflicts(ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentD
         )
         # OVN-Kubernetes renders some NADs, and of what keeps addresses it is not known which of two is meant.
         adopts = variant == "loses" and "allowPersistentIPs" not in keys and not each.made_by
-        step = _TEXTS.next("NetworkConfigConflict", "adopt", **said) if adopts else ""
-        yield _edited(found, step) if step and len(step) <= NEXT_CHARACTERS else found
+        step = _TEXTS.next_if_short("NetworkConfigConflict", "adopt", **said) if adopts else ""
+        yield _edited(found, step) if step else found
 
 
 def _edited(found: Finding, step: str) -> Finding:
@@ -190,6 +190,7 @@ def _pressure(
             namespaces=named([f"{namespace} ({count})" for namespace, count in by_namespace.items()], most=3),
             claims=counted(len(starved), "IPAMClaim"),
         ),
+        next=_TEXTS.next("PoolPressure", "primary") if ruler.role == "primary" else "",
         evidence={"subnets": _fills(pool, used), "namespaces": by_namespace}
         | ({"refused": starved[:NAMED]} if starved else {}),
     )

@@ -175,9 +175,10 @@ def _one(arguments: argparse.Namespace, columns: int | None) -> int:
     if not reason.alert:
         complain(f"{finding.reason} has no alert, and so no runbook; without --runbook it is said what to do")
         return 2
-    from ..output.runbook_text import labels_of, runbook_text  # its Markdown is dear to import
+    from ...questions.findings import names_for_runbook
+    from ..output.runbook_text import runbook_text  # its Markdown is dear to import
 
-    say(runbook_text(reason.alert, frozenset((finding.reason,)), labels_of(finding), columns))
+    say(runbook_text(reason.alert, frozenset((finding.reason,)), names_for_runbook(finding), columns))
     return 0
 
 

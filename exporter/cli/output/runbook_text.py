@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from ...checks import all_checks
-from ...findings.finding import keeps
-from ...questions.findings import FindingReport
 from ...rules.urgency import urgencies
 from ...runbook import link, texts
 from ...serve.html.markdown import Block, names_in, sections, with_names
@@ -17,18 +15,6 @@ from .text.layout import paragraph
 _LINK = re.compile(r"\[([^][]+)\]\([^()]*\)")
 _SETS = "='<"  # a variable to what the alert has, as NAME='<name>'
 _BULLET = re.compile(r"(\s*(?:[*-]|\d+\.) )")
-_LABELS = ("vm", "node", "network", "feature", "reason", "group", "fingerprint")
-
-
-def labels_of(finding: FindingReport) -> dict[str, str]:
-    """The labels that the alert of a finding has, without the names of an object that keeps what others share: the
-    runbook changes another one.
-    """
-    if keeps(finding):
-        return {label: getattr(finding, label) for label in ("network", "feature", "reason", "group")}
-    subject = finding.subject
-    own = {"namespace": subject.namespace, "name": subject.name, "kind": subject.kind, "vm name": finding.vm}
-    return own | {label: getattr(finding, label) for label in _LABELS}
 
 
 def runbook_text(alert: str, reasons: frozenset[str], labels: Mapping[str, str], columns: int | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ...findings.finding import VMS
 from ...questions.drain import TITLES
-from ...questions.findings import FindingReport, plan_command
+from ...questions.findings import FindingReport, plan_command, runbook_command
 from ...questions.urgency import stakes
 from ...questions.vm import NodeAnswer, Places, Verdict, VMWhole
 from ...questions.vm.report import FeatureUse, InterfaceReport, SizeReport
@@ -315,6 +315,8 @@ def _finding(each: FindingReport, *, who: bool = False) -> Iterator[str]:
     for line in stakes(each):
         yield paragraph(line, "    ", "      ")
     yield step(each.next, each.commands, "    ")
+    if runbook := runbook_command(each):
+        yield f"       {runbook}\n"
     if each.remediation:
         yield f"       repair: {each.remediation}\n       {plan_command(each)}\n"
 

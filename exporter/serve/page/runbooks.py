@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from ...checks import all_checks
 from ...facts.record import Ref
-from ...questions.findings import FindingReport
+from ...questions.findings import FindingReport, names_for_runbook
 from ...questions.nearest import nearest
 from ...questions.selection import area_of
 from ...questions.urgency import Urgency
@@ -63,7 +63,7 @@ class Runbooks:
         found = {section.title: section for section in self.sections(alert)}
         if not found:
             return None
-        names = names_in(texts()[alert], _labels(finding, kubevirt))
+        names = names_in(texts()[alert], names_for_runbook(finding, kubevirt))
         own = frozenset((finding.reason,))
         parts = {title: list(_parts(found[title].blocks, own, names)) for title in _SHOWN if title in found}
         return RunbookOfFinding(alert, str(finding.subject), parts)
@@ -74,28 +74,6 @@ def _parts(blocks: Iterable[Block], own: frozenset[str], names: Mapping[str, str
         if each.tokens:
             others = "" if not each.reasons or own & each.reasons else ", ".join(sorted(each.reasons))
             yield Part(rendered(each.tokens, names), others)
-
-
-def _labels(finding: FindingReport, kubevirt: Ref | None) -> dict[str, str]:
-    """The labels that the alert of a finding has, and other names that its runbook asks for."""
-    subject = finding.subject
-    return {
-        "namespace": subject.namespace,
-        "name": subject.name,
-        "kind": subject.kind,
-        "vm": finding.vm,
-        "node": finding.node,
-        "network": finding.network,
-        "feature": finding.feature,
-        "reason": finding.reason,
-        "group": finding.group,
-        "fingerprint": finding.fingerprint,
-        "vm name": finding.vm,
-        "namespace of the object": subject.namespace,
-        "name of the object": subject.name,
-        "kubevirt namespace": kubevirt.namespace if kubevirt else "",
-        "kubevirt name": kubevirt.name if kubevirt else "",
-    }
 
 
 _OF_STEWARD = "steward"  # the area of alerts that no reason names

@@ -12,7 +12,7 @@ MANY, A_REASON, BESIDE = 6, 60, 250  # of an alert with that many reasons: words
 LONGER = {
     "VMEvictionMigrationStuck": 673,
     "VMEvictionNotMigratable": 546,
-    "VMEvictionPDBBlocks": 518,
+    "VMEvictionPDBBlocks": 515,
     "VMFeatureBlocked": 518,
     "VMFeatureMismatch": 735,
 }

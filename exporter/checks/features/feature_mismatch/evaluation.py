@@ -19,7 +19,7 @@ from ....facts.rules import BY_ID, OF_NETWORKS
 from ....facts.text_cache import remembered
 from ....findings.check import View
 from ....findings.finding import Finding
-from ....findings.pages import NEXT_CHARACTERS, Texts, command, reasons_of
+from ....findings.pages import Texts, command, reasons_of
 from ....findings.severity import Severity
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.storage import StorageClass
@@ -74,11 +74,9 @@ def next_step(texts: Texts, reason: str, rule: Rule, known: Effective, change: A
     if reason in ("RunningStartedBefore", "StoppedRequestsDisabled") and rule.bites(known) in IGNORED:
         return texts.next(reason, "ignored")
     variant = "state" if rule.id == "persistent_state" else "either" if reason in _APART else ""
-    for each in filter(None, change):
-        named = texts.next(reason, f"{variant}_named" if variant else "named", change=each)
-        if len(named) <= NEXT_CHARACTERS:
-            return named
-    return texts.next(reason, variant)
+    of = f"{variant}_named" if variant else "named"
+    said = (texts.next_if_short(reason, of, change=each) for each in filter(None, change))
+    return next(filter(None, said), "") or texts.next(reason, variant)
 
 
 def _by_gate(gate: str, known: Effective) -> str:
@@ -259,16 +257,14 @@ def _finding(
     )
 
 
-_NO_RESTART = Forbids((Act.START, Act.RESTART), "more of it isn't allowed")
+_NO_RESTART = Forbids((Act.START, Act.RESTART), "it uses another feature that isn't allowed")
 
 
 def _without_restart(found: Finding, change: Allowing) -> Finding:
     """Of a VMI with another feature that isn't allowed: a restart, to be rid of this one, would fail by that."""
-    for each in filter(None, change):
-        step = _TEXTS.next("PendingBlocked", "beside", change=each)
-        if len(step) <= NEXT_CHARACTERS:
-            return msgspec.structs.replace(found, next=step, does=(), forbids=_NO_RESTART)
-    return found
+    said = (_TEXTS.next_if_short("PendingBlocked", "beside", change=each) for each in filter(None, change))
+    step = next(filter(None, said), "") or _TEXTS.next("PendingBlocked", "beside_only")
+    return msgspec.structs.replace(found, next=step, does=(), forbids=_NO_RESTART)
 
 
 def _commands(reason: str, rule: Rule, kubevirt: KubeVirt, change: Allowing, pair: Pair) -> tuple[str, ...]:

@@ -185,6 +185,7 @@ def _finding(view: View, record: VirtualMachine | VirtualMachineInstance, lack: 
         node=vmi.node if vmi is not None else "",
         feature=lack.feature,
         group=lack.feature,
+        next=_step(reason, lack),
         evidence=_evidence(vmi, lack),
     )
     # Of a VMI nothing is said: it stays here whatever becomes of its VM's instancetype.
@@ -199,6 +200,14 @@ def _message(reason: str, vmi: VirtualMachineInstance | None, lack: _Lack) -> st
         lacks += f" and {len(lack.things) - _NAMED} more"
     variant = held_up(vmi) if vmi is not None and reason == "NoNodeSupports" else ""
     return TEXTS.message(reason, variant, feature=lack.rule.phrase, lacks=lacks)
+
+
+def _step(reason: str, lack: _Lack) -> str:
+    """Empty where it is the one that the reason declares."""
+    if reason == "NoMigrationTarget" or len(lack.things) > 1:
+        return ""
+    thing = lack.things[0].removeprefix("resource ")
+    return TEXTS.next_if_short(reason, lack.things[0].partition(" ")[0], thing=thing)
 
 
 def _evidence(vmi: VirtualMachineInstance | None, lack: _Lack) -> dict[str, Any]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import msgspec
+
+from ....domain.acts import Forbids, by_edit
 from ....domain.instancetypes.conflicts import conflicts, unmet
 from ....domain.instancetypes.resolving import LIVE, ReferenceMode, Resolution, Unresolved, ends_at_start, undecodable
 from ....domain.instancetypes.resolving import reference as reference_in
@@ -124,7 +127,9 @@ def _revision_missing(context: Context, resolution: Resolution) -> Finding:
             kind=resolution.kind,
             object=resolution.reference.name,
         ),
-        step=TEXTS.next(reason, "kept" if kept else "" if context.running else state),
+        step=TEXTS.next(reason, "kept")
+        if kept
+        else TEXTS.next_if_short(reason, *(("named", "") if context.running else (state,)), revision=name),
         since=_reported(context, role),
         source=Since.CONDITION,
         evidence={"condition": f'controllerrevisions.apps "{name}" not found', "statusRevision": kept},
@@ -232,10 +237,13 @@ def requirements_unmet(context: Context) -> Finding | None:
     why = unmet(shape, preference, instancetype)
     if not why:
         return None
-    return context.finding(
+    made = context.finding(
         "RequirementsUnmet",
         Severity.WARNING,
         MatcherRole.PREFERENCE,
         TEXTS.message("RequirementsUnmet", name=wanted.reference.name if wanted else "", why=why),
         evidence={"refusal": f"failure checking preference requirements: {why}"},
+        step=TEXTS.next("RequirementsUnmet", "own" if sized is None else "instancetype"),
     )
+    acts = by_edit(context.vm.run_strategy)
+    return msgspec.structs.replace(made, forbids=Forbids(acts, "KubeVirt rejects its edits, and this is one"))

@@ -16,7 +16,6 @@ from ....facts.pool import AddressPlace
 from ....facts.record import UnseenError
 from ....findings.advice import filled
 from ....findings.finding import Finding, Since
-from ....findings.pages import NEXT_CHARACTERS
 from ....findings.partial import known
 from ....findings.severity import Severity
 from ....store.indexes.networks import address
@@ -59,10 +58,10 @@ def ip_outside_pool(ctx: ClaimContext) -> Finding | None:
 
 def _unallocatable(ctx: ClaimContext, severity: Severity, what: str, **evidence: Any) -> Finding:
     """A stopped VM must not be started with it; one that runs keeps its addresses until it stops."""
-    named = TEXTS.next("IpOutsidePool", "vm", vm=ctx.owner.ref.name) if ctx.vm or ctx.vmi else ""
-    step = named if len(named) <= NEXT_CHARACTERS else ""
-    made = ctx.finding("IpOutsidePool", severity, what, next_step=step, **evidence)
     stopped = ctx.vm is not None and not ctx.runs
+    variant = "stopped" if stopped else "vm"
+    step = TEXTS.next_if_short("IpOutsidePool", variant, vm=ctx.owner.ref.name) if ctx.vm or ctx.vmi else ""
+    made = ctx.finding("IpOutsidePool", severity, what, next_step=step, **evidence)
     return made if stopped else msgspec.structs.replace(made, forbids=NOTHING_FORBIDDEN)
 
 
@@ -203,12 +202,8 @@ def _while_stopped(holders: list[IPAMClaim | Pod]) -> str:
     """The next step where its own VM is stopped, and it is not known who gives way: a pod that is no VM's can end."""
     if any(isinstance(each, IPAMClaim) or each.domain for each in holders):
         return TEXTS.next("DuplicateIP", "stopped")
-    named = TEXTS.next("DuplicateIP", "plain", pod=holders[0].ref)
-    return (
-        named
-        if len(holders) == 1 and len(named) <= NEXT_CHARACTERS
-        else TEXTS.next("DuplicateIP", "plain", pod="each pod with the address")
-    )
+    named = TEXTS.next_if_short("DuplicateIP", "plain", pod=holders[0].ref) if len(holders) == 1 else ""
+    return named or TEXTS.next("DuplicateIP", "plain", pod="each pod with the address")
 
 
 def _commands(giving: _GivingWay | None, own: IPAMClaim) -> tuple[str, ...]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ....findings.advice import filled
 from ....findings.finding import Finding, Since
-from ....findings.pages import NEXT_CHARACTERS, command
+from ....findings.pages import command
 from ....findings.severity import Severity
 from ....store.kinds.pod import Pod
 from .._address_holders import withheld
@@ -16,7 +15,7 @@ from .owner import OwnerState
 _SEEN = ("NadUndecodable", "NetworkMissing", "CrossNamespaceNad", "SameNadTwice", "NotReferenced")
 _UNKNOWN = "unknown"
 # The causes that have a next step of their own.
-_ACTED_ON = (*_SEEN, "SubnetExhausted", "IPAddressConflict")
+_ACTED_ON = (*_SEEN, "SubnetExhausted", "SubnetExhaustedPrimary", "IPAddressConflict", "annotate")
 _FILLING = 0.8  # of the network's addresses
 _EVENTS = "kubectl get events -n NAMESPACE --field-selector involvedObject.name=LAUNCHERPOD"
 
@@ -63,7 +62,7 @@ def empty_claim(ctx: ClaimContext) -> Finding | None:
         else _why_empty(ctx, cause, kept),
         _empty_since(ctx, waiting),
         related=[pod.ref for pod in waiting],
-        next_step=_step(ctx, cause if cause in _ACTED_ON else "annotate" if unwritten else ""),
+        next_step=_step(ctx, "annotate" if unwritten else cause),
         commands=(
             command("show_claim"),
             *([_EVENTS] if waiting else []),
@@ -82,11 +81,11 @@ def _why_empty(ctx: ClaimContext, cause: str, kept: dict[str, str]) -> str:
     return TEXTS.message("EmptyClaim", variant, network=ctx.claim.network, reported=cause, taken=taken)
 
 
-def _step(ctx: ClaimContext, variant: str) -> str:
-    """With the name of the network, where it has place for that."""
-    text = TEXTS.next("EmptyClaim", variant)
-    named = filled(text, {"NETWORK": ctx.claim.network})
-    return named if len(named) <= NEXT_CHARACTERS else text
+def _step(ctx: ClaimContext, cause: str) -> str:
+    """Empty where it is the one that the reason declares."""
+    if cause == "SubnetExhausted" and ctx.ruler is not None and ctx.ruler.role == "primary":
+        cause = "SubnetExhaustedPrimary"
+    return TEXTS.next("EmptyClaim", cause) if cause in _ACTED_ON else ""
 
 
 def _withheld(ctx: ClaimContext) -> dict[str, str]:

@@ -11,7 +11,7 @@ from ....facts.naming import counted, kind_word, named, plural
 from ....findings.severity import Severity
 from ....offline.source import command, named_lists
 from ....questions.causes import CauseReport, acknowledged_text
-from ....questions.findings import FindingReport, Report, plan_command, worst
+from ....questions.findings import FindingReport, Report, plan_command, runbook_command, worst
 from ....questions.urgency import pages, stakes
 from ....sidecar.repairs import ReportedRepair
 from ....store.kind import ApiKind
@@ -209,7 +209,7 @@ def _causes(report: Report, how: Presentation, *, several: bool) -> Iterator[str
         if cause.acknowledged:
             yield f"{cut(_UNDER + one_line(acknowledged_text(cause.acknowledged)), how.columns)}\n"
         yield from _listed(listed, how)
-        yield from _advice(advising, how)
+        yield from _advice(advising, listed, how)
 
 
 def cause_row(cause: CauseReport, found: Sequence[FindingReport], now: float) -> tuple[str, ...]:
@@ -233,17 +233,21 @@ def _listed(found: Sequence[FindingReport], how: Presentation) -> Iterator[str]:
         yield f"{_UNDER}and {more:,} more: steward check{how.aim.steward} {found[0].cause} -o wide\n"
 
 
-def _advice(finding: FindingReport, how: Presentation) -> Iterator[str]:
+def _advice(finding: FindingReport, listed: Sequence[FindingReport], how: Presentation) -> Iterator[str]:
     """What to do, of the worst finding of a cause: how urgent it is and what is lost, a sentence, commands to copy, and
-    what the sidecar can do.
+    what the sidecar can do. `listed` are the findings of the cause, if there are several.
     """
     if not how.commands:
         return
     for line in stakes(finding):
         yield sentence(line, _UNDER, how.columns)
     if finding.next:
-        yield sentence(finding.next, f"{_UNDER}next: ", how.columns)
+        same = all((each.next, each.commands) == (finding.next, finding.commands) for each in listed)
+        of = "" if same else f" for {_subject(finding)}"
+        yield sentence(finding.next, f"{_UNDER}next{of}: ", how.columns)
     yield to_run(finding.commands, _UNDER)
+    if runbook := runbook_command(finding):
+        yield indented((how.aim.command(runbook),), f"{_UNDER}$ ")
     if finding.repairs:
         for each in finding.repairs:
             yield repair(each, _UNDER, how.columns)

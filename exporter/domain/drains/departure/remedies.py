@@ -135,6 +135,7 @@ _BY_REASON = {
     "NotStarted/NotRetried": _does((_CONTROLLER, _MIGRATIONS, _EVENTS)),
     "NotStarted/NameTooLong": _does((_STOP,), Act.STOP),
     "UserPDB": _does((_PDBS,)),
+    "UserPDB/Migratable": _does((_MIGRATE, _PDBS), Act.MIGRATE),
     "UserPDB/SyncFailed": _does((_PDBS, _EDIT_PDB)),
     "UserPDB/MinAvailableTooHigh": _does((_PDBS, _EDIT_PDB)),
     "MultiplePDB": _does((_PDBS, _EDIT_PDB)),

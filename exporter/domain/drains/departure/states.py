@@ -127,6 +127,7 @@ def _pdbs(own: VMIContext) -> Departure:
         return replace(made, related=related)
     (pdb,) = found
     paused = own.vmi.paused and refusal is Refusal.INSUFFICIENT_PODS
+    able = own.vmi.migratable == "True" and not own.vmi.paused
     counts = f" ({pdb.healthy} of {pdb.expected} pods ready, {pdb.desired} required)" if pdb.expected else ""
     why = f"PDB {pdb.name} rejects the eviction of the VMI's pod. The PDB {_WHY_REFUSED[refusal]}{counts}"
     made = of(
@@ -134,7 +135,7 @@ def _pdbs(own: VMIContext) -> Departure:
         DrainState.BLOCKED,
         "UserPDB",
         why + (". The VMI is paused, so its pod is not ready" if paused else ""),
-        "Paused" if paused else refusal.value,
+        "Migratable" if able and refusal is not Refusal.BEHIND else "Paused" if paused else refusal.value,
         since=_later(own.node.since, (pdb.since, Since.CONDITION)),
         values=values,
         cause=refusal.value,

@@ -30,7 +30,8 @@ def test_it_is_as_wide_as_the_terminal_and_commands_are_whole(
     assert [line for line in lines if line.startswith("blocked  ")] == [
         f"blocked  {vm['vm']['namespace']}/{vm['vm']['name']}  {vm['reason']}" for vm in stays
     ]
-    assert {line.strip() for line in lines} >= {line for vm in stays for line in vm["commands"]}
+    every = {line.strip() for line in lines}
+    assert every >= {line.strip() for vm in stays for each in vm["commands"] for line in each.splitlines()}
     said = " ".join(" ".join(lines).split())
     assert all(" ".join(vm["why"].split()) in said for vm in stays)
     assert all(f"=> {vm['next']}" in said for vm in stays)

@@ -174,4 +174,4 @@ def test_of_addresses_that_no_spec_sets_a_restart_gives_another_one() -> None:
 def test_where_a_spec_sets_one_it_does_not(mac: str) -> None:
     findings = found(*started("db"), *started("web", macs={"blue": mac}))
     assert len(findings) == 2
-    assert all(each.next.startswith("With the owners' consent, stop all VMs") for each in findings.values())
+    assert all(each.next.startswith(f"With the owners, choose the VM that keeps {MAC}") for each in findings.values())
