@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from ..checks import reason_of
+from ..domain.acts import Act, acts_of
 from ..domain.features.configuration import chosen
 from ..engine.engine import Engine
 from ..facts.record import Record, Ref
@@ -312,11 +314,11 @@ _LABELS = ("vm", "node", "network", "feature", "reason", "group", "fingerprint")
 def names_for_runbook(finding: FindingReport, kubevirt: Ref | None = None) -> dict[str, str]:
     """What fills in the runbook of a finding: the labels that its alert has, and other names that runbooks ask for.
 
-    Of one that keeps what others share, none of its own: the runbook changes another one.
+    Of one of several with one value, none of its own where the runbook changes another one, or nobody knows which.
     """
     subject, pdb = finding.subject, finding.evidence.get("pdb")
     shared = {label: getattr(finding, label) for label in _LABELS}
-    if keeps(finding):
+    if keeps(finding) or _acts_left_out(finding):
         return {label: shared[label] for label in ("network", "feature", "reason", "group")}
     return shared | {
         "namespace": subject.namespace,
@@ -329,6 +331,20 @@ def names_for_runbook(finding: FindingReport, kubevirt: Ref | None = None) -> di
         "kubevirt name": kubevirt.name if kubevirt else "",
         "pdb": pdb if isinstance(pdb, str) else "",
     }
+
+
+def _acts_left_out(finding: FindingReport) -> bool:
+    """Whether it is one of several with one value, and has none of the commands by which its reason does something to a
+    VM: nobody knows which one that is for.
+    """
+    reason = reason_of(finding.check, finding.reason)
+    if not finding.group or reason is None or to_change(finding):
+        return False
+    return bool(_acts(reason.commands)) and not _acts(finding.commands)
+
+
+def _acts(commands: Iterable[str]) -> list[Act]:
+    return [act for each in commands for act in acts_of(each)]
 
 
 def runbook_command(finding: FindingReport) -> str:

@@ -19,6 +19,7 @@ __all__ = [
         "EVICTION_REQUESTED",
         "MISSING_SIZE_TAKEN",
         "OLD_SIZES_GONE",
+        "PERSISTENT_STATE",
         "POOLS_BETA",
         "RELEASE",
         "SERIAL",
@@ -85,6 +86,11 @@ OLD_SIZES_GONE = Trait(
     "decodes no revision of an instancetype or preference but those of v1beta1",
     "pkg/instancetype/compatibility/compatibility.go",
     since=("1.7.0",),
+)
+PERSISTENT_STATE = Trait(
+    "takes VMs with a persistent TPM or EFI without a feature gate",
+    "pkg/virt-config/featuregate/active.go",
+    since=("1.6.0",),
 )
 UUID_OF_ITS_OWN = Trait(
     "gives a new VM a random firmware UUID",

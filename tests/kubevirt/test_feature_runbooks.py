@@ -14,6 +14,7 @@ from tests.cluster.conftest import Tools
 from tests.cluster.resources import PVCS, STORAGE_CLASSES, VMS
 from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.installation import NAMESPACE
+from tests.kubevirt.releases import PERSISTENT_STATE, needs
 from tests.kubevirt.settings import NAME, Settings
 from tests.kubevirt.shell import run, script
 from tests.kubevirt.stage import Stage
@@ -128,6 +129,7 @@ def failure(stage: Stage) -> str:
     return next((each["message"] for each in conditions if each["type"] == "Failure"), "")
 
 
+@needs(PERSISTENT_STATE)
 def test_a_volume_of_a_missing_class_is_deleted_and_made_of_one_that_is_there(
     kubevirt: ControlPlane, settings: Settings, stage: Stage, follow: Follow
 ) -> None:

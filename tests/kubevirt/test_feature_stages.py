@@ -10,7 +10,7 @@ from tests.cluster.resources import NODES as ALL_NODES
 from tests.cluster.resources import VMIS, VMS, Resource
 from tests.kubevirt.feature_findings import MEMORY, vm, vmi, wait_found
 from tests.kubevirt.installation import NODES
-from tests.kubevirt.releases import RELEASE
+from tests.kubevirt.releases import PERSISTENT_STATE, RELEASE, needs
 from tests.kubevirt.settings import Settings
 from tests.kubevirt.stage import Stage
 from tests.manifests import Object
@@ -22,6 +22,7 @@ BINDINGS = {"binding": {BINDING: {"domainAttachmentType": "tap", "migration": {}
 WITH_DEVICE = {"devices": {"gpus": [{"name": "gpu", "deviceName": DEVICE}]}, **MEMORY}
 WITH_BINDING = {"devices": {"interfaces": [{"name": "default", "binding": {"name": BINDING}}]}, **MEMORY}
 POD = [{"name": "default", "pod": {}}]
+_BINDING_WORD = "bindining" if RELEASE < (1, 6) else "binding"
 
 
 def test_what_cannot_be_rendered_waits_without_a_pod(exporter: Exporter, settings: Settings, stage: Stage) -> None:
@@ -42,7 +43,7 @@ def cannot_be_rendered(exporter: Exporter, settings: Settings, stage: Stage) -> 
     stage.vm("idle-device", strategy="Halted", domain=WITH_DEVICE)
     words = {
         "new-device": f"GPU {DEVICE} is not permitted in permittedHostDevices configuration",
-        "new-binding": f"couldn't find configuration for network binding: {BINDING}",
+        "new-binding": f"couldn't find configuration for network {_BINDING_WORD}: {BINDING}",
     }
     for name, why in words.items():
         wait_unsynchronized(stage, name, why)
@@ -111,6 +112,7 @@ STORAGE_CLASSES = Resource("storage.k8s.io", "v1", "storageclasses")
 WITH_STATE = {"devices": {"tpm": {"persistent": True}}, **MEMORY}
 
 
+@needs(PERSISTENT_STATE)
 def test_state_that_no_storage_class_is_for_waits_for_one(exporter: Exporter, settings: Settings, stage: Stage) -> None:
     stage.vm("waits", domain=WITH_STATE)
     stage.vm("idle", strategy="Halted", domain=WITH_STATE)

@@ -41,7 +41,7 @@ def find(view: View) -> Iterator[Finding]:
     needing = [each for each in found if each is not revision]
     vms = [each.ref for each in needing if isinstance(each, VirtualMachine) and each.deleting is None]
     if len(vms) > 1:
-        first = nsmallest(NAMED, vms)
+        first, owner, owned_by = nsmallest(NAMED, vms), revision.owner_name, kind_word(revision.owner_kind)
         yield Finding(
             reason="SharedRevision",
             severity=Severity.WARNING,
@@ -49,14 +49,14 @@ def find(view: View) -> Iterator[Finding]:
             related=tuple(first),
             message=TEXTS.message(
                 "SharedRevision",
-                "owned" if revision.owner_name else "",
+                "owned" if owner else "",
                 vms=counted(len(vms), "VM"),
                 names=named([vm.name for vm in first], len(vms)),
-                kind=kind_word(revision.owner_kind),
-                owner=revision.owner_name,
+                kind=owned_by,
+                owner=owner,
             ),
-            next="" if revision.owner_name else TEXTS.next("SharedRevision", "ownerless"),
-            evidence={"vms": len(vms), "owner": revision.owner_name},
+            next=TEXTS.next_if_short("SharedRevision", "owned" if owner else "ownerless", kind=owned_by, owner=owner),
+            evidence={"vms": len(vms), "owner": owner},
         )
     if whole and _orphaned(view, revision, needing):
         yield _orphan(view, revision)

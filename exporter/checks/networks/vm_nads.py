@@ -68,13 +68,18 @@ def _missing(view: View, vm: VirtualMachine | None, vmi: VirtualMachineInstance 
             nads=named(nads),
             networks=named(sorted(gone)),
         ),
-        next=_TEXTS.next("NadMissing", "named", nads=named(nads)),
+        next=_TEXTS.next_if_short("NadMissing", *_steps(vmi), nads=named(nads), networks=named(sorted(gone))),
         since=vmi.created if waits and vmi is not None else None,
         since_source=Since.CREATION if waits and vmi is not None and vmi.created is not None else Since.FIRST_SEEN,
         group=nads[0],
         forbids=_WHILE_IT_WAITS if waits else _AT_ALL if runs_with else _AT_START,
         evidence={"vmName": subject.name, "nad": ", ".join(nads), "networks": sorted(gone), "waits": waits},
     )
+
+
+def _steps(vmi: VirtualMachineInstance | None) -> tuple[str, ...]:
+    """The variants of the next step, the best first."""
+    return ("named",) if vmi is not None else ("stopped", "named")
 
 
 def _without_nad(

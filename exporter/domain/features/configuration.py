@@ -6,9 +6,11 @@ configuration that is undecodable or that KubeVirt ignores. Defaults as in pkg/v
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import islice
 from sys import intern
@@ -243,11 +245,24 @@ class Effective:
         return self._network.permit_bridge_interface_on_pod_network is not False
 
     @property
+    def slirp_interface(self) -> bool:
+        return self._network.permit_slirp_interface is True
+
+    @property
     def default_interface(self) -> str:
         return self._network.default_network_interface or "bridge"
 
+    def emulates(self, arch: str, machine_type: str) -> bool:
+        """Whether a VM of an architecture may have this machine type. The patterns are globs, up to release 1.5 regular
+        expressions that match anywhere (vmi-create-admitter.go of kubevirt/kubevirt).
+        """
+        patterns = self.emulated_machines(arch)
+        if self.version.release < (1, 6):
+            return any(_found(pattern, machine_type) for pattern in patterns)
+        return any(fnmatchcase(machine_type, pattern) for pattern in patterns)
+
     def emulated_machines(self, arch: str) -> tuple[str, ...]:
-        """Globs of the machine types that a VM of an architecture may have, as fnmatch reads them."""
+        """Patterns of the machine types that a VM of an architecture may have."""
         by_arch = self._architecture(arch).emulated_machines
         written = tuple(each for each in self.settings.emulated_machines or by_arch or () if each is not None)
         return written or _MACHINES.get(arch, ("q35*", "pc-q35*"))
@@ -295,6 +310,21 @@ class Effective:
         of = self.settings.architecture_configuration
         by_name = {"arm64": of.arm64, "s390x": of.s390x} if of else {}
         return (by_name.get(arch) if arch in by_name else of and of.amd64) or Architecture()
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9._-]*")  # of an expression, whose dots are taken for dots
+
+
+def _found(pattern: str, text: str) -> bool:
+    """Whether a regular expression matches anywhere in a text. Of one that has more to it than a beginning or a
+    repetition at its end, as no list of machine types has, it is not known to match nowhere.
+    """
+    literal = pattern.removeprefix("^")
+    if literal.endswith("*"):
+        literal = literal[:-2]
+    if _PLAIN.fullmatch(literal) is None:
+        return True
+    return text.startswith(literal) if pattern.startswith("^") else literal in text
 
 
 def _switch(section: Switch | None) -> bool | None:

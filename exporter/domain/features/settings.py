@@ -31,6 +31,7 @@ class Developer(Wire, frozen=True):
 class NetworkSettings(Wire, frozen=True):
     default_network_interface: str | None = None
     permit_bridge_interface_on_pod_network: bool | None = None
+    permit_slirp_interface: bool | None = None
     binding: dict[str, dict[str, Any] | None] | None = None
 
 

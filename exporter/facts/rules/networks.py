@@ -99,14 +99,16 @@ def _no_plugin(ground: Ground, binding: str) -> str:
 
 def _until_listed(gate: str) -> Callable[[Effective], Stage]:
     """Where KubeVirt refuses what it has discontinued: before 1.8 an edit too while the gate is not listed, in 1.8 only
-    a create, and later an edit again, since such an interface has no binding any more (pkg/network/admitter).
+    a create, and later an edit again, since such an interface has no binding any more (pkg/network/admitter). Of slirp,
+    which has no gate, up to 1.5 a setting decides about edits.
     """
 
     def stage(configuration: Effective) -> Stage:
         release = configuration.version.release
         if release >= (1, 9) or (release < (1, 8) and gate and gate not in configuration.gates.enabled):
             return Stage.ADMISSION
-        return Stage.CREATION
+        slirp = not gate and release < (1, 6) and not configuration.slirp_interface  # network.permitSlirpInterface
+        return Stage.ADMISSION if slirp else Stage.CREATION
 
     return stage
 
@@ -178,7 +180,7 @@ RULES = (
         decides=("network.binding",),
         allows="Register {} in network.binding of KubeVirt.",
         value="binding",
-        message="couldn't find configuration for network binding",
+        message="couldn't find configuration for network bind",  # up to 1.5 misspelled
         severities=Severities(halted="warning"),
         since=(1, 1),
     ),

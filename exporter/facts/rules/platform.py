@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 
 from ..rule import Asking, Ground, Migrates, Rule, Severities, Stage, once
 
@@ -69,10 +68,10 @@ def _not_emulated(ground: Ground, parameter: str) -> str:
     configuration = ground.configuration
     architecture = architecture or configuration.default_architecture
     kind = kind or configuration.machine_type(architecture)
-    globs = configuration.emulated_machines(architecture)
-    if any(fnmatchcase(kind, glob) for glob in globs):
+    if configuration.emulates(architecture, kind):
         return ""
-    return f"{kind} is not in emulatedMachines ({', '.join(globs) or 'none'})"
+    patterns = configuration.emulated_machines(architecture)
+    return f"{kind} is not in emulatedMachines ({', '.join(patterns) or 'none'})"
 
 
 def _no_class(ground: Ground, _: str) -> str:

@@ -26,6 +26,7 @@ _NAME = r"\$(?:\{([A-Z][A-Z0-9_]*)\}|([A-Z][A-Z0-9_]*)\b)"  # not `${NAME:+…}`
 _VARIABLE = re.compile(f'"{_NAME}"|{_NAME}')
 _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")  # what means the same to a shell inside and outside of quotes
 _REASON = re.compile(r"`(\w+)`")
+_NOTE = re.compile(r"With .*\.", re.DOTALL)  # a paragraph about a reason, with nothing below
 _SHELL = ("sh", "bash", "shell")
 _STEWARD = "STEWARD"  # the variable with the namespace that the steward runs in
 
@@ -103,10 +104,12 @@ def sections(text: str, reasons: Iterable[str] = ()) -> list[Section]:
 
 
 def _add(blocks: list[Block], tokens: list[Token], known: frozenset[str]) -> None:
-    """A paragraph that begins with reasons is about these, and so is what follows it up to the next one that does."""
+    """A paragraph that begins with reasons is about these, and so is what follows it up to the next one that begins so
+    or in bold. One that begins with `With` and ends with a full stop is about them alone.
+    """
     if tokens[0].type in ("bullet_list_open", "ordered_list_open"):
         items = _items(tokens)
-        own = [_led(item, known) for item in items]
+        own = [_led(item, known) or frozenset() for item in items]
         if any(own):
             before = [item for item, about in zip(items, own, strict=True) if not about]
             if before:
@@ -117,20 +120,28 @@ def _add(blocks: list[Block], tokens: list[Token], known: frozenset[str]) -> Non
             blocks.append(Block([]))  # what follows a list is about all again
             return
     about = _led(tokens, known)
-    if about or not blocks or tokens[0].type == "heading_open":
-        blocks.append(Block(list(tokens), about))
+    if about is not None or not blocks or tokens[0].type == "heading_open":
+        blocks.append(Block(list(tokens), about or frozenset()))
     else:
         blocks[-1].tokens.extend(tokens)
+    if about and _NOTE.fullmatch(_text(tokens)):
+        blocks.append(Block([]))
 
 
-def _led(tokens: Sequence[Token], known: frozenset[str]) -> frozenset[str]:
-    """The reasons that a paragraph begins with, in bold or after `With`."""
-    text = next((token.content for token in tokens if token.type == "inline"), "")
+def _led(tokens: Sequence[Token], known: frozenset[str]) -> frozenset[str] | None:
+    """The reasons that a paragraph begins with, in bold or after `With`; none if it begins otherwise in bold. None
+    where it goes on with what is before it.
+    """
+    text = _text(tokens)
     bold = re.match(r"\*\*(.+?)\*\*", text, re.DOTALL)
     lead = bold[1] if bold else re.split(r"[:,.]\s", text, maxsplit=1)[0]
-    if not bold and not lead.startswith(("`", "With `")):
-        return frozenset()
-    return frozenset(_REASON.findall(lead)) & known
+    found = frozenset(_REASON.findall(lead)) & known if lead.startswith(("`", "With `")) else frozenset()
+    return found if found or bold else None
+
+
+def _text(tokens: Sequence[Token]) -> str:
+    """Of the first paragraph, without the sign of what interrupts or loses something."""
+    return next((token.content for token in tokens if token.type == "inline"), "").removeprefix("⚠ ")
 
 
 def _apart(tokens: Sequence[Token]) -> Iterable[list[Token]]:

@@ -33,7 +33,7 @@ from .frame import Frame
 _ROWS = 100  # of a list
 _BY_MODE = {
     ReferenceMode.PINNED: "pinned to a copy",
-    ReferenceMode.REVISION: "by a copy of its own",
+    ReferenceMode.REVISION: "by a ControllerRevision",
     ReferenceMode.UNVERSIONED: "by the live object",
 }
 _GATES = 200

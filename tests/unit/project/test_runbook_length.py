@@ -14,7 +14,7 @@ LONGER = {
     "VMEvictionNotMigratable": 546,
     "VMEvictionPDBBlocks": 515,
     "VMFeatureBlocked": 518,
-    "VMFeatureMismatch": 735,
+    "VMFeatureMismatch": 734,
 }
 CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 

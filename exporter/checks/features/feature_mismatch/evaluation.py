@@ -24,6 +24,7 @@ from ....findings.severity import Severity
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.storage import StorageClass
 from ....store.kinds.virtual_machine import TEMPLATE_MISSING, VirtualMachine
+from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .._brought import with_bringers
 from .states import IGNORED, MismatchState, Pair, check_of, message, migration_fails, pairs, state_of, texts_of
 
@@ -137,7 +138,7 @@ def mismatches(
     """
     found = pairs(view)
     if storage is None and injected is None:
-        yield from (_invalid(pair.vm) for pair in found if pair.vm is not None and pair.vm.invalid)
+        yield from (_invalid(pair.vm, pair.vmi) for pair in found if pair.vm is not None and pair.vm.invalid)
     kubevirt = chosen(view.all(KubeVirt))
     known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
     for pair in found:
@@ -170,8 +171,9 @@ def _of(
     for rule, (state, whys) in now.items():
         change = _change(rule, ground, asked, kubevirt)
         found = _finding(pair, rule, state, whys, ground.configuration, kubevirt, change)
-        if state.reason == "PendingBlocked" and any(each.reason == "PendingStartedBefore" for each, _ in now.values()):
-            found = _without_restart(found, change)
+        others = [each.id for each, (of, _) in now.items() if of.reason == "PendingStartedBefore"]
+        if state.reason == "PendingBlocked" and others:
+            found = _without_restart(found, change, others[0])
         yield _brought(view, pair, found, asked[0], ground)
     target = forecast(kubevirt)
     if target is None:
@@ -219,13 +221,14 @@ def _states(
     return found
 
 
-def _invalid(vm: VirtualMachine) -> Finding:
+def _invalid(vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> Finding:
+    runs = "running" if vmi is not None and not vmi.final else "stopped"
     return Finding(
         reason="InvalidVM",
         severity=Severity.WARNING,
         subject=vm.ref,
         message=_TEXTS.message("InvalidVM", why=vm.invalid),
-        next=_TEXTS.next("InvalidVM", "template" if vm.invalid == TEMPLATE_MISSING else "strategy"),
+        next=_TEXTS.next("InvalidVM", "template" if vm.invalid == TEMPLATE_MISSING else runs),
         evidence={"why": [vm.invalid]},
     )
 
@@ -257,14 +260,12 @@ def _finding(
     )
 
 
-_NO_RESTART = Forbids((Act.START, Act.RESTART), "it uses another feature that isn't allowed")
-
-
-def _without_restart(found: Finding, change: Allowing) -> Finding:
+def _without_restart(found: Finding, change: Allowing, other: str) -> Finding:
     """Of a VMI with another feature that isn't allowed: a restart, to be rid of this one, would fail by that."""
-    said = (_TEXTS.next_if_short("PendingBlocked", "beside", change=each) for each in filter(None, change))
-    step = next(filter(None, said), "") or _TEXTS.next("PendingBlocked", "beside_only")
-    return msgspec.structs.replace(found, next=step, does=(), forbids=_NO_RESTART)
+    said = (_TEXTS.next_if_short("PendingBlocked", "beside", other=other, change=each) for each in change if each)
+    step = next(filter(None, said), "") or _TEXTS.next("PendingBlocked", "beside_only", other=other)
+    forbids = Forbids((Act.START, Act.RESTART), f"its feature {other} isn't allowed either")
+    return msgspec.structs.replace(found, next=step, does=(), forbids=forbids)
 
 
 def _commands(reason: str, rule: Rule, kubevirt: KubeVirt, change: Allowing, pair: Pair) -> tuple[str, ...]:

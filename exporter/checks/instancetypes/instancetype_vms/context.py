@@ -64,9 +64,10 @@ class Context(NamedTuple):
         return "running" if self.running else "stopped"
 
     @property
-    def needed(self) -> bool:
-        """Whether the VM should run, or runs."""
-        return self.vm.run_strategy in _WANT_TO_RUN or self.running
+    def severity(self) -> Severity:
+        """Of what keeps it from starting: critical if the VM runs or should run."""
+        needed = self.vm.run_strategy in _WANT_TO_RUN or self.running
+        return Severity.CRITICAL if needed else Severity.WARNING
 
     def finding(
         self,

@@ -53,7 +53,7 @@ def _undecodable(context: Context, resolution: Resolution, why: str) -> Finding:
     where = "pinned" if resolution.mode is ReferenceMode.PINNED else "status"
     return context.finding(
         reason,
-        Severity.CRITICAL,
+        context.severity,
         role,
         TEXTS.message(reason, context.state, revision=resolution.revision_name, role=role.value, why=why),
         step=TEXTS.next(reason, where if context.running else f"{where}_stopped", role=role.value),
@@ -67,7 +67,7 @@ def _unknown_kind(context: Context, resolution: Resolution) -> Finding:
     variant = "_".join(filter(None, ("one", stopped))) if len(there) == 1 else stopped or "kinds"
     return context.finding(
         reason,
-        Severity.CRITICAL,
+        context.severity,
         role,
         TEXTS.message(reason, context.state, kind=written[:64], role=role.value),
         step=TEXTS.next(
@@ -94,15 +94,18 @@ def _kinds_of(context: Context, role: MatcherRole, name: str) -> list[str]:
         return []
 
 
+_MISSING = {True: ("running", ""), False: ("stopped",)}  # by whether the VM runs
+
+
 def _object_missing(context: Context, resolution: Resolution) -> Finding:
     role, name = resolution.role, resolution.reference.name
     condition = f'{RESOURCES[resolution.kind]} "{name}" not found'
     return context.finding(
         "ObjectMissing",
-        Severity.CRITICAL if context.needed else Severity.WARNING,
+        context.severity,
         role,
         TEXTS.message("ObjectMissing", context.state, kind=resolution.kind, name=name),
-        step="" if context.running else TEXTS.next("ObjectMissing", "stopped", role=role.value),
+        step=TEXTS.next_if_short("ObjectMissing", *_MISSING[context.running], role=role.value, name=name),
         since=_reported(context, role),
         source=Since.CONDITION,
         evidence={"condition": condition},
@@ -117,7 +120,7 @@ def _revision_missing(context: Context, resolution: Resolution) -> Finding:
     kept = _kept_by_status(context, resolution)
     return context.finding(
         reason,
-        Severity.CRITICAL,
+        context.severity,
         role,
         TEXTS.message(
             reason,
@@ -221,7 +224,7 @@ def field_conflict(context: Context, resolution: Resolution) -> Finding | None:
     fields = f"VM field(s) {', '.join(paths[:5])} conflicts with selected instance type"
     return context.finding(
         "FieldConflict",
-        Severity.CRITICAL,
+        context.severity,
         MatcherRole.INSTANCETYPE,
         TEXTS.message("FieldConflict", fields=named(paths), name=resolution.reference.name),
         evidence={**listed("fields", paths), "condition": fields},

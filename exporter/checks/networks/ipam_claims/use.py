@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import msgspec
+
+from ....domain.acts import Act
 from ....findings.finding import Finding, Since
 from ....findings.pages import command
 from ....findings.severity import Severity
@@ -15,7 +18,7 @@ from .owner import OwnerState
 _SEEN = ("NadUndecodable", "NetworkMissing", "CrossNamespaceNad", "SameNadTwice", "NotReferenced")
 _UNKNOWN = "unknown"
 # The causes that have a next step of their own.
-_ACTED_ON = (*_SEEN, "SubnetExhausted", "SubnetExhaustedPrimary", "IPAddressConflict", "annotate")
+_ACTED_ON = (*_SEEN, "SubnetExhausted", "SubnetExhaustedPrimary", "annotate")
 _FILLING = 0.8  # of the network's addresses
 _EVENTS = "kubectl get events -n NAMESPACE --field-selector involvedObject.name=LAUNCHERPOD"
 
@@ -54,7 +57,7 @@ def empty_claim(ctx: ClaimContext) -> Finding | None:
     has_address = any(nad in ctx.network.keys for pod in waiting for nad, _, _ in pod.known_addresses)
     unwritten = has_address and cause == _UNKNOWN
     annotate = has_address or cause == "NotReferenced"
-    return ctx.finding(
+    found = ctx.finding(
         "EmptyClaim",
         Severity.CRITICAL if any(pod.phase == "Pending" for pod in waiting) else Severity.WARNING,
         TEXTS.message("EmptyClaim", "unwritten", network=ctx.claim.network)
@@ -73,6 +76,7 @@ def empty_claim(ctx: ClaimContext) -> Finding | None:
         cause=cause,
         withheldBy=kept,
     )
+    return msgspec.structs.replace(found, does=(Act.RESTART,)) if cause == "IPAddressConflict" else found
 
 
 def _why_empty(ctx: ClaimContext, cause: str, kept: dict[str, str]) -> str:
@@ -85,6 +89,8 @@ def _step(ctx: ClaimContext, cause: str) -> str:
     """Empty where it is the one that the reason declares."""
     if cause == "SubnetExhausted" and ctx.ruler is not None and ctx.ruler.role == "primary":
         cause = "SubnetExhaustedPrimary"
+    if cause == "IPAddressConflict":
+        return TEXTS.next_if_short("EmptyClaim", cause, f"{cause}Unnamed", vm=ctx.owner.ref.name)
     return TEXTS.next("EmptyClaim", cause) if cause in _ACTED_ON else ""
 
 

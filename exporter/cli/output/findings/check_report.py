@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ....checks import all_checks
+from ....domain.features.indexes import PLACE, thing_of
 from ....facts.naming import counted, kind_word, named, plural
 from ....findings.severity import Severity
 from ....offline.source import command, named_lists
@@ -77,8 +78,14 @@ def _of_dump(lacking: dict[str, ApiKind[Any]], by_why: dict[str, dict[str, None]
 
 def _in(partitions: Iterable[str]) -> str:
     """What goes before why: a few of the places, and nothing of what is everywhere."""
-    found = [each for each in partitions if each]
+    found = list(dict.fromkeys(_place(each) for each in partitions if each))
     return f"{named(found, most=_NAMED)}: " if found else ""
+
+
+def _place(partition: str) -> str:
+    """A partition as a user knows it: of what VMs ask of nodes there are several to one thing."""
+    thing = thing_of(partition) or partition
+    return "all that some VMs ask of their node" if thing.startswith(PLACE) else thing
 
 
 def _checks(found: Iterable[str]) -> str:
@@ -253,7 +260,7 @@ def _advice(finding: FindingReport, listed: Sequence[FindingReport], how: Presen
             yield repair(each, _UNDER, how.columns)
     elif finding.remediation:
         yield indented((finding.remediation,), f"{_UNDER}repair: ")
-        yield indented((how.aim.command(plan_command(finding)),), f"{_UNDER}$ ")
+        yield indented((how.aim.command(plan_command(finding)),), f"{_UNDER}$ ") if how.aim.of_cluster else ""
 
 
 def _subject(finding: FindingReport) -> str:

@@ -47,6 +47,12 @@ def test_the_commands_of_a_reason_stand_in_its_runbook(check: Check, name: str) 
     ] == []
 
 
+@all_of(REASONS, whole)
+def test_no_head_of_a_column_is_a_name_that_is_filled_in(check: Check, name: str) -> None:
+    filled_in = re.compile(r"[=,](NAME|NAMESPACE|VMNAME|NODE|NETWORK|FEATURE|UID|ADDRESS|REVISION|OBJECT|ROLE|KIND):")
+    assert [each for each in check.reasons[name].commands if filled_in.search(each.replace("'", ""))] == []
+
+
 def _opens(command: str) -> bool:
     """A runbook changes a saved object, tests that by a dry run and replaces it; a finding opens it."""
     return command.startswith("kubectl edit ")

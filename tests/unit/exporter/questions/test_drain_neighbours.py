@@ -63,7 +63,7 @@ def test_where_no_zone_is_left_the_advice_is_about_that() -> None:
     vm = Drained(*here, *others, nodes=THREE).one()
     assert (vm.state, vm.reason) == (DrainState.BLOCKED, "NoTarget")
     assert "2 with pods that its anti-affinity keeps it apart from (db-1, db-2)" in vm.why
-    assert vm.next.startswith("Free a node from the pods that the VM's anti-affinity avoids")
+    assert vm.next.startswith("Add a node, free one from the pods that the VM's anti-affinity avoids")
 
 
 def test_a_vm_that_has_to_be_near_another_one_goes_where_that_is() -> None:

@@ -106,7 +106,7 @@ async def test_the_page_shows_users_drift_and_who_fails(server: Served) -> None:
     see(server, *ROWS)
     html = await section(server)
     assert "<code>u1</code>" in html
-    assert "1 by a copy of its own" in html
+    assert "1 by a ControllerRevision" in html
     assert "1 by the live object" in html
     assert "1 VM has a copy that differs: <code>cpu.guest</code>" in html
     assert "<code>ns/a</code>" in html

@@ -182,8 +182,8 @@ If its node is drained
   blocked: NotMigratable: The VMI can't be live-migrated
     (DisksNotLiveMigratable), and its strategy allows no shutdown. KubeVirt
     would reject its evictions.
-    => Move its disks to shared storage (ReadWriteMany). Otherwise, stop the VM
-       with its owner's consent.
+    => To drain now, stop the VM with its owner's consent. To migrate it later,
+       move its disks to ReadWriteMany volumes.
        Look:
        kubectl get virtualmachineinstances.kubevirt.io -n ns web -o yaml
        Change:

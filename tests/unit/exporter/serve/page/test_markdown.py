@@ -52,6 +52,40 @@ def test_what_begins_with_reasons_is_about_these_and_what_follows_too() -> None:
     assert "the second" not in rendered(meaning.blocks[0].tokens)
 
 
+def test_a_part_ends_where_another_begins_in_bold_and_a_note_is_about_its_reason_alone() -> None:
+    text = """## Mitigation
+
+With `One`, tell the owner.
+
+Cancel it.
+
+⚠ **`Two`**: stop it.
+
+Start it.
+
+**Delete it, or correct a `One`.** This can't be undone.
+"""
+    (section,) = sections(text, ("One", "Two"))
+    found = [(sorted(each.reasons), each.tokens[1].content) for each in section.blocks if each.tokens]
+    assert found == [
+        (["One"], "With `One`, tell the owner."),
+        ([], "Cancel it."),
+        (["Two"], "⚠ **`Two`**: stop it."),
+        ([], "**Delete it, or correct a `One`.** This can't be undone."),
+    ]
+
+
+@each_of("name", sorted({each.alert for check in all_checks() for each in check.reasons.values()} & texts().keys()))
+def test_each_reason_is_told_what_to_do(name: str) -> None:
+    """A part that is about others is folded away."""
+    reasons = {n for check in all_checks() for n, each in check.reasons.items() if each.alert == name}
+    (section,) = (each for each in sections(texts()[name], reasons) if each.title == "Mitigation")
+    blocks = section.blocks
+    own = {reason: [each for each in blocks if not each.reasons or reason in each.reasons] for reason in reasons}
+    words = {reason: " ".join(t.content for each in some for t in each.tokens).split() for reason, some in own.items()}
+    assert [reason for reason, said in words.items() if len(said) < 20] == []
+
+
 def test_names_stand_in_place_of_variables_where_a_shell_puts_them() -> None:
     names = names_in(TEXT, {"namespace": "shop", "vm": "db"})
     assert names == {"NAMESPACE": "shop", "VMNAME": "db"}
