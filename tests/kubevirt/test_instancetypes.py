@@ -278,7 +278,7 @@ def test_a_pinned_revision_without_labels_is_taken_away_by_kubevirt_or_stops_it(
     sizes.wait_failure("old", "FailedCreate")
     assert sizes.revision("bare-old") is not None
     rests = ("old", "LabellessPin", "critical"), (made, "OrphanedRevision", "info")
-    wait_found(exporter, stage, ("new", "RevisionMissing", "critical"), *rests)
+    wait_found(exporter, stage, ("new", "RevisionMissing", "warning"), *rests)
     stage.client.patch(VMS, stage.namespace, "new", {"spec": {"instancetype": {"revisionName": None}}})
     wait_found(exporter, stage, *rests)
     assert stage.act("new", "start") == Answer()

@@ -106,14 +106,14 @@ def test_anti_affinity_leaves_no_node(stage: Stage, exporter: Exporter, patient:
     drained = story.drain(placed(stage, "db-0"))["db-0"]
     assert (drained["state"], drained["reason"]) == ("blocked", "NoTarget")
     assert "2 with pods that its anti-affinity keeps it apart from (db-1, db-2)" in drained["why"]
-    assert drained["next"].startswith("Free a node from the pods that the VM's anti-affinity avoids")
+    assert drained["next"].startswith("Add a node, free one from the pods that the VM's anti-affinity avoids")
     assert story.drain(placed(stage, "web"))["web"]["state"] == "waiting"
 
     assert stage.act("db-0", "migrate") == Answer()
     finding = found(exporter, stage, "migrations", "TargetUnschedulable", "db-0")
     assert finding["evidence"]["cause"] == "AntiAffinity"
     assert finding["evidence"]["ruledOut"]["node(s) didn't match pod anti-affinity rules"] == len(NODES)
-    assert finding["next"].startswith("Free a node from the pods that the VM's anti-affinity avoids")
+    assert finding["next"].startswith("Add a node, free one from the pods that the VM's anti-affinity avoids")
     moves_quietly(stage, patient, "web")
     assert stage.act("db-1", "stop") == Answer()
     none_of(exporter, stage, "migrations")
