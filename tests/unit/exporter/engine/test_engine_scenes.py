@@ -29,7 +29,7 @@ LATER = NOW + 10 * 365 * 86_400  # every grace is over: what is open stays open,
 
 
 def scenes() -> Iterator[Any]:
-    """One case of each form; `make fuzz` takes all."""
+    """One case of each form, and of these every other one; `make fuzz` takes all."""
     alike = os.environ.get("FUZZ") != "all"
     for check in CHECKS:
         seen: set[object] = set()
@@ -41,6 +41,8 @@ def scenes() -> Iterator[Any]:
                 and not (alike and _form(case) in seen)
             ):
                 seen.add(_form(case))
+                if alike and len(seen) % 2 == 0:
+                    continue
                 yield pytest.param(check, case["given"], id=f"{check.id}-{name}")
 
 
