@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ...domain.drains.departure import REMEDIES
+from ...domain.acts import NOTHING_FORBIDDEN, Act, Forbids
+from ...domain.drains.departure import REMEDIES, Departure
+from ...domain.drains.failures import CLASSES
 from ...findings.check import Reason
 
 _OF_ANOTHER = {
@@ -14,6 +16,23 @@ _OF_ANOTHER = {
     ),
     **dict.fromkeys(("PDBIfDrained", "PDBWhileCordoned"), "UserPDB"),
 }
+
+
+_FAILS_AGAIN = Forbids((Act.MIGRATE,), "its next migrations will fail too")
+_LASTING = frozenset(each.id for each in CLASSES if each.lasting)
+
+
+def fails_again(found: Departure) -> bool:
+    """Whether each migration of the guest fails in the same way."""
+    return found.reason == "MigrationFailing" and found.evidence.get("cause") in _LASTING
+
+
+def forbidden_by(found: Departure) -> Forbids | None:
+    """None where it is what the reason declares."""
+    if fails_again(found):
+        return _FAILS_AGAIN
+    # The controller that manages a VMI with strategy External decides what becomes of its guest.
+    return NOTHING_FORBIDDEN if found.remedy.of == ("LegacyTaintIgnored", "External") else None
 
 
 def remedied(reasons: Mapping[str, Reason]) -> dict[str, Reason]:

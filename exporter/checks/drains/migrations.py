@@ -25,7 +25,6 @@ from collections.abc import Iterator
 
 from ...domain.drains.departure import Departure, drain_context
 from ...domain.drains.departure.vmi import VMIContext
-from ...domain.drains.failures import CLASSES
 from ...domain.drains.moving import doubled, moving, troubles
 from ...facts.naming import NAMED
 from ...findings.check import Check, Scope, View
@@ -39,7 +38,7 @@ from ...store.kinds.node import Node
 from ...store.kinds.pod import Pod
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ._remedies import remedied
+from ._remedies import fails_again, forbidden_by, remedied
 
 _INFO, _WARNING, _CRITICAL = Severity.INFO, Severity.WARNING, Severity.CRITICAL
 
@@ -111,20 +110,20 @@ def _finding(own: VMIContext, found: Departure) -> Finding:
         next=next_step(found.remedy, found.values),
         commands=found.commands,
         does=found.remedy.does,
+        forbids=forbidden_by(found),
     )
 
 
-_LASTING = frozenset(each.id for each in CLASSES if each.lasting)
 _NOWHERE = ("Volume", "Stale")  # what its volumes or its CPU leave of the nodes does not change by itself
 _OFTEN = 3  # who has tried so many times waits for it
 
 
 def _lasts(found: Departure) -> bool:
     """Whether another attempt would end in the same way."""
-    cause, failed = found.evidence.get("cause"), found.evidence.get("failed")
+    failed = found.evidence.get("failed")
     if found.reason == "MigrationFailing":
-        return cause in _LASTING or (isinstance(failed, int) and failed >= _OFTEN)
-    return found.reason == "TargetUnschedulable" and cause in _NOWHERE
+        return fails_again(found) or (isinstance(failed, int) and failed >= _OFTEN)
+    return found.reason == "TargetUnschedulable" and found.evidence.get("cause") in _NOWHERE
 
 
 def _who_waits(own: VMIContext) -> tuple[str, str]:

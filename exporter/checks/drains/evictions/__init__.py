@@ -40,7 +40,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ....domain.acts import NOTHING_FORBIDDEN
 from ....domain.drains.departure import (
     Departure,
     NodeContext,
@@ -65,6 +64,7 @@ from ....store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from .._remedies import forbidden_by
 from .standing import REASONS, of_node, residual
 
 __all__ = ["CHECK"]
@@ -127,8 +127,7 @@ def _findings(found: Departure, context: NodeContext) -> Iterator[Finding]:
         next=next_step(found.remedy, found.values),
         commands=found.commands,
         does=found.remedy.does,
-        # The controller that manages a VMI with strategy External decides what becomes of its guest.
-        forbids=NOTHING_FORBIDDEN if found.remedy.of == ("LegacyTaintIgnored", "External") else None,
+        forbids=forbidden_by(found),
     )
     for each in found.also:
         yield from _findings(each, context)

@@ -165,10 +165,13 @@ def test_each_finding_about_a_vm_is_among_those_of_the_vm_whichever_of_its_objec
 SAYS = {
     Act.START: re.compile(
         r"(can't|cannot|do(es)? not|will not|won't) start\b|can't be started"
-        r"|no launcher pod can be created|pods on .* hang|no VM starts",
+        r"|no launcher pod can be created|pods on .* hang|no VM starts|starts of the VM in a row failed",
         re.I,
     ),
-    Act.MIGRATE: re.compile(r"can't( be)? migrate|migration will fail|none is migrated|no VM .*(moves|migrates)", re.I),
+    Act.MIGRATE: re.compile(
+        r"can't( be)? migrate|migration will fail|next ones will fail too|none is migrated|no VM .*(moves|migrates)",
+        re.I,
+    ),
 }
 
 
