@@ -11,7 +11,7 @@ from ...offline.wanted import Wanted
 from ...questions.asked import VMQuery
 from ...questions.vm import OF_MANIFESTS, QUESTION, READER, Manifest, exit_code, manifest_of
 from ..asking import Asking
-from ..input.filters import UsageError
+from ..input.filters import UsageError, vm_named
 from ..input.once import of_running, refuse_complete_without_dump
 from ..output.text.screen import prose_width
 from ..output.vm import whole_vm
@@ -21,11 +21,11 @@ from ..output.vm import whole_vm
 _DEFAULT = "default"  # the namespace of a manifest that names none
 
 
-def read_manifest(path: str, wanted: str = "") -> Manifest:
-    """The VirtualMachine or VirtualMachineInstance in it; of several the one called `wanted`, as NAMESPACE/NAME, or in
-    whose namespace it is to be. Raises UsageError and DumpError.
+def read_manifest(path: str, namespace: str = "", name: str = "") -> Manifest:
+    """The VirtualMachine or VirtualMachineInstance in it, which is in the namespace where it names none; of several the
+    one of that name there. Raises UsageError and DumpError.
     """
-    namespace, _, _ = wanted.partition("/")
+    wanted = f"{namespace}/{name}" if name else ""
     try:
         found = list(_manifests(path, namespace or _DEFAULT))
     except ValueError as error:
@@ -57,16 +57,14 @@ def _manifests(path: str, namespace: str) -> Iterator[Manifest]:
 def _asked(arguments: argparse.Namespace) -> VMQuery:
     """Raises UsageError for what names no VM, and DumpError."""
     if not (arguments.vm or arguments.manifest):
-        raise UsageError("name the VM as NAMESPACE/NAME, or give its manifest with --manifest")
-    namespace, _, name = (arguments.vm or "").partition("/")
-    if arguments.vm and not (namespace and name and "/" not in name):
-        raise UsageError(f"{arguments.vm[:253]!r} names no VM; write it as NAMESPACE/NAME")
+        raise UsageError("name the VM as NAMESPACE/NAME or -n NAMESPACE NAME, or give its manifest with --manifest")
+    namespace, name = vm_named(arguments.vm, arguments.namespace) if arguments.vm else (arguments.namespace, "")
     if arguments.manifest and of_running(arguments):
         raise UsageError("--manifest is evaluated by a look at a cluster or a dump, and not by a running steward")
     if arguments.manifest == "-" and arguments.dump == "-":
         raise UsageError("standard input can be read once; give --manifest or --from a file")
     refuse_complete_without_dump(arguments)
-    manifest = read_manifest(arguments.manifest, arguments.vm or "") if arguments.manifest else None
+    manifest = read_manifest(arguments.manifest, namespace, name) if arguments.manifest else None
     return VMQuery(namespace, name, manifest)
 
 

@@ -113,6 +113,25 @@ def selection_of(texts: Iterable[str]) -> Selection:
     return Selection(tuple(vms), tuple(nodes), tuple(networks), tuple(objects), tuple(ids))
 
 
+def vm_named(text: str, namespace: str) -> tuple[str, str]:
+    """NAMESPACE and NAME of the VM that is called NAMESPACE/NAME, or NAME in a namespace that is given, with or without
+    its kind before it. Raises UsageError.
+    """
+    parts = text.split("/")
+    if len(parts) > 1 and _called().get(parts[0].lower(), parts[0].lower()) in _VM:
+        del parts[0]
+    if len(parts) == 1 and namespace:
+        parts.insert(0, namespace)
+    if len(parts) == 1 and parts[0]:
+        name = parts[0][:253]
+        raise UsageError(f"{name!r} may be in any namespace; add -n NAMESPACE, or write it as NAMESPACE/{name}")
+    if len(parts) != 2 or not all(parts):
+        raise UsageError(f"{text[:253]!r} names no VM; write it as NAMESPACE/NAME, or as NAME with -n NAMESPACE")
+    if namespace not in ("", parts[0]):
+        raise UsageError(f"{text[:253]!r} is in namespace {parts[0]}, and -n says {namespace}")
+    return parts[0], parts[1]
+
+
 def vms_of(finding: FindingReport) -> Iterator[str]:
     """NAMESPACE/NAME of each VM that it is about."""
     if finding.vm:

@@ -234,8 +234,12 @@ def add_vm(commands: Any) -> None:
         "or no such VM.",
     )
     parser.add_argument(
-        "vm", metavar="NAMESPACE/NAME", nargs="?", help="VM, or VMI without a VM. Optional with --manifest."
+        "vm",
+        metavar="NAMESPACE/NAME",
+        nargs="?",
+        help="VM, or VMI without a VM, with or without vm/ before it. Optional with --manifest.",
     )
+    parser.add_argument("--namespace", "-n", metavar="NS", default="", help="Namespace of a VM that is given as NAME")
     parser.add_argument(
         "--manifest",
         metavar="FILE",

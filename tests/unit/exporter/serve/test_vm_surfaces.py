@@ -243,9 +243,16 @@ async def test_live_and_of_a_dump_it_is_the_same(
     [
         (["ns/calm"], 0, "VM ns/calm is on node02"),
         (["ns/wbe"], 2, "steward: no VM is called 'ns/wbe'; did you mean ns/web?"),
-        (["web"], 2, "steward: 'web' names no VM; write it as NAMESPACE/NAME"),
+        (["vm/ns/calm"], 0, "VM ns/calm is on node02"),
+        (["-n", "ns", "calm"], 0, "VM ns/calm is on node02"),
+        (["-n", "ns", "virtualmachines.kubevirt.io/calm"], 0, "VM ns/calm is on node02"),
+        (["-n", "ns", "vmi/ns/calm"], 0, "VM ns/calm is on node02"),
+        (["web"], 2, "steward: 'web' may be in any namespace; add -n NAMESPACE, or write it as NAMESPACE/web"),
+        (["vm/web"], 2, "steward: 'web' may be in any namespace; add -n NAMESPACE, or write it as NAMESPACE/web"),
+        (["-n", "other", "ns/web"], 2, "steward: 'ns/web' is in namespace ns, and -n says other"),
         (["ns/web/x"], 2, "names no VM; write it as NAMESPACE/NAME"),
-        ([], 2, "steward: name the VM as NAMESPACE/NAME, or give its manifest with --manifest"),
+        (["pod/ns/web"], 2, "names no VM; write it as NAMESPACE/NAME"),
+        ([], 2, "steward: name the VM as NAMESPACE/NAME or -n NAMESPACE NAME, or give its manifest with --manifest"),
         (["ns/\x1b[31mred"], 2, "no VM is called 'ns/\\x1b[31mred'"),
     ],
 )
