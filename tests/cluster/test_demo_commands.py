@@ -104,7 +104,8 @@ async def test_what_virtctl_sends_is_answered(binary: Tools, tmp_path: Path) -> 
     with running_demo() as demo:
         shell = Shell(demo, binary("kubectl"), tmp_path)
         every = {text for each in demo.findings() for text in each["commands"] if text.startswith("virtctl ")}
-        stopped = {"virtctl stop -n billing oracle-1", "virtctl stop -n shop print-server"}
+        stops = ("billing oracle-1", "shop print-server", "windows-desktops kiosk")
+        stopped = {f"virtctl stop -n {each}" for each in stops}
         assert every == {*stopped, "virtctl restart -n telecom hss-legacy"}
         assert [each for each in [await shell.complaint(as_kubectl(text)) for text in sorted(every)] if each] == []
         code, _, err = await shell.run("kubectl get vmi -n billing oracle-1")
