@@ -123,6 +123,17 @@ def _whole_sentence(text: str) -> str:
     return sentence(capitalised(text) if text.partition(" ")[0].isalpha() else text)
 
 
+def with_code(text: str) -> Markup:
+    """A text with what stands between two backticks as code."""
+    parts = text.split("`")
+    last = len(parts) - 1 + len(parts) % 2  # a backtick without a second one stays
+    code = Markup("<code>{}</code>")
+    return Markup("").join(
+        code.format(part) if at % 2 and at < last else Markup("{}{}").format("`" if at % 2 else "", part)
+        for at, part in enumerate(parts)
+    )
+
+
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "href": href,
     "segment": _part,
@@ -137,6 +148,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "beginning": beginning,
     "capitalised": capitalised,
     "whole_sentence": _whole_sentence,
+    "with_code": with_code,
 }
 
 

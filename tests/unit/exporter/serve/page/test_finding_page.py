@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 
 from exporter.checks import all_checks
+from exporter.serve.html.rendering import with_code
 
 from .....asking import get, scripts_in
 from .....cause_counts import causes_of_vms
@@ -40,6 +41,13 @@ async def test_what_is_wrong_since_when_and_how_that_is_known(http: aiohttp.Clie
     _, html = await found(http, "", sinceSource="firstSeen")
     assert re.search(r"<time [^>]*>(≥ \d+\w|-)<", html)  # within the first second nothing is known
     assert "No object records it" in html
+
+
+async def test_what_stands_between_backticks_is_code(http: aiohttp.ClientSession) -> None:
+    _, html = await found(http, "StaleEvacuationRequest")
+    assert "(<code>status.evacuationNodeName</code>)" in html
+    texts = {"a `b` `c`": "a <code>b</code> <code>c</code>", "a `b": "a `b", "`<b>`&": "<code>&lt;b&gt;</code>&amp;"}
+    assert {text: str(with_code(text)) for text in texts} == texts
 
 
 async def test_the_runbook_has_the_names_of_the_vm_and_of_kubevirt(http: aiohttp.ClientSession) -> None:
