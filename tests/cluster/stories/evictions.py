@@ -218,11 +218,14 @@ def _migrates(stage: Stage, _: Values) -> bool:
 # -- PDBs, taints, pods
 
 
-def _refused(stage: Stage) -> Values:
-    _node(stage, taint=DRAIN)
-    _pod(stage, _vmi(stage, "None")["metadata"]["uid"])
-    _pdb(stage, "keep", minAvailable=1)
-    return _values(stage, PDB="keep")
+def _refused(*, migratable: bool) -> Callable[[Stage], Values]:
+    def seed(stage: Stage) -> Values:
+        _node(stage, taint=DRAIN)
+        _pod(stage, _vmi(stage, "None", migratable)["metadata"]["uid"])
+        _pdb(stage, "keep", minAvailable=1)
+        return _values(stage, PDB="keep")
+
+    return seed
 
 
 def _refused_while_cordoned(stage: Stage) -> Values:
@@ -401,7 +404,8 @@ STORIES = [
     Story("VMEvacuationRequestLeft", "StaleEvacuationRequest", _stale, (acts.MIGRATE,), leaves=_migrates),
     Story("VMEvacuationRequestLeft", "RequestOnSchedulableNode", _given_up, leaves=nothing),
     Story("VMEvacuationRequestLeft", "RequestWithUnmanagedStrategy", _unmanaged, leaves=nothing),
-    Story("VMEvictionPDBBlocks", "UserPDB", _refused, leaves=nothing),
+    Story("VMEvictionPDBBlocks", "UserPDB", _refused(migratable=True), (acts.MIGRATE,), leaves=_migrates),
+    Story("VMEvictionPDBBlocks", "UserPDB", _refused(migratable=False), leaves=nothing),
     Story("VMEvictionPDBBlocks", "PDBWhileCordoned", _refused_while_cordoned, leaves=nothing),
     Story("VMEvictionPDBBlocks", "MultiplePDB", _several, (acts.DELETE_PDB,), leaves=_there(PDBS, "keep")),
     Story("VMEvictionNotMigratable", "LegacyTaintIgnored", _tainted, (acts.UNTAINT,)),
