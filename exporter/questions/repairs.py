@@ -20,7 +20,7 @@ REPAIR_STATES: Mapping[str, str] = {
     "proposed": "It is for somebody else to carry out: the plan says whom, and how.",
     "blocked": "The repair is held back.",
     "refused": "The repair is refused, since it would not be safe or needed now.",
-    "planned": "The repair is planned. In this mode, the sidecar writes nothing unless somebody applies it.",
+    "planned": "The repair is planned. In this mode, the sidecar writes nothing by itself.",
     "verifying": "The repair was written; whether the finding goes is being looked at.",
     "done": "The repair was written, and the finding went.",
 }
