@@ -8,9 +8,10 @@ from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
 
+from ..findings.causes import Cause
 from ..findings.check import Check, Reason
 
-__all__ = ["all_checks", "areas", "reason_of"]
+__all__ = ["all_checks", "areas", "cause_of", "reason_of"]
 
 
 @cache
@@ -21,12 +22,19 @@ def all_checks() -> tuple[Check, ...]:
 
 def reason_of(check: str, name: str) -> Reason | None:
     """None for one that there is not: a running exporter of another version may report it."""
-    return _reasons().get((check, name))
+    found = _checks().get((check, name))
+    return found.reasons[name] if found is not None else None
+
+
+def cause_of(check: str, name: str) -> Cause | None:
+    """By what findings of a reason have one cause; None as above."""
+    found = _checks().get((check, name))
+    return found.cause_by(name) if found is not None else None
 
 
 @cache
-def _reasons() -> Mapping[tuple[str, str], Reason]:
-    return {(check.id, name): reason for check in all_checks() for name, reason in check.reasons.items()}
+def _checks() -> Mapping[tuple[str, str], Check]:
+    return {(check.id, name): check for check in all_checks() for name in check.reasons}
 
 
 @cache

@@ -63,7 +63,7 @@ _CALLS = (
 )
 
 
-_BY_EDIT = {"Halted": (Act.START,), "Always": (Act.STOP,), "Once": (Act.STOP,)}
+_BY_EDIT = {"Halted": (Act.START,), "Always": (Act.STOP,), "Once": (Act.STOP,)}  # by run strategy
 
 
 def by_edit(run_strategy: str) -> tuple[Act, ...]:

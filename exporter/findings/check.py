@@ -231,9 +231,13 @@ class Check:
             if (names := known.get(kind.name)) is not None
         }
 
+    def cause_by(self, reason: str) -> Cause:
+        """By what findings of the reason have one cause."""
+        return self.reasons[reason].cause or self.cause
+
     def cause_of(self, finding: Finding) -> Reference:
         """What is to be mended for the finding to go."""
-        return (self.reasons[finding.reason].cause or self.cause).reference(finding)
+        return self.cause_by(finding.reason).reference(finding)
 
     def cause_id(self, finding: Finding) -> str:
         return cause_id(self.id, finding.reason, self.cause_of(finding))

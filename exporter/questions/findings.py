@@ -8,12 +8,14 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ..checks import reason_of
+from ..checks import cause_of, reason_of
 from ..domain.acts import Act, acts_of
 from ..domain.features.configuration import chosen
+from ..domain.features.indexes import PLACE, thing_of
 from ..engine.engine import Engine
 from ..facts.record import Record, Ref
 from ..findings.advice import advised
+from ..findings.causes import Cause
 from ..findings.check import Check
 from ..findings.finding import Finding, Unknown, fingerprint, keeps, to_change
 from ..findings.severity import Severity
@@ -202,13 +204,20 @@ def surroundings(engine: Engine, cluster: str = "") -> Report:
     return Report(
         engine.generation,
         [],
-        [msgspec.structs.replace(each, cluster=cluster) for each in engine.unknowns()],
+        list(dict.fromkeys(_placed(each, cluster) for each in engine.unknowns())),
         [_source(engine, each, cluster) for each in sorted(engine.cluster.all(Source), key=_by_name)],
         [undecodable_report(each, cluster) for each in sorted(engine.cluster.all(Undecodable), key=_by_name)],
         [NotApplicable(check, why, cluster) for check, why in sorted(engine.not_applicable().items())],
         engine.ready,
         fleet_of(engine.cluster),
     )
+
+
+def _placed(unknown: Unknown, cluster: str) -> Unknown:
+    """With a place that a user knows: what VMs ask of their nodes is evaluated in parts."""
+    thing = thing_of(unknown.partition)
+    place = "all that some VMs ask of their node" if thing.startswith(PLACE) else thing or unknown.partition
+    return msgspec.structs.replace(unknown, partition=place, cluster=cluster)
 
 
 def merged(reports: Iterable[Report]) -> Report:
@@ -314,7 +323,7 @@ _LABELS = ("vm", "node", "network", "feature", "reason", "group", "fingerprint")
 def names_for_runbook(finding: FindingReport, kubevirt: Ref | None = None) -> dict[str, str]:
     """What fills in the runbook of a finding: the labels that its alert has, and other names that runbooks ask for.
 
-    Of one of several with one value, none of its own where the runbook changes another one, or nobody knows which.
+    Of one of several with one value, none of its own if the runbook changes another one, or it isn't known which one.
     """
     subject, pdb = finding.subject, finding.evidence.get("pdb")
     shared = {label: getattr(finding, label) for label in _LABELS}
@@ -335,10 +344,10 @@ def names_for_runbook(finding: FindingReport, kubevirt: Ref | None = None) -> di
 
 def _acts_left_out(finding: FindingReport) -> bool:
     """Whether it is one of several with one value, and has none of the commands by which its reason does something to a
-    VM: nobody knows which one that is for.
+    VM, because it isn't known to which one.
     """
     reason = reason_of(finding.check, finding.reason)
-    if not finding.group or reason is None or to_change(finding):
+    if reason is None or cause_of(finding.check, finding.reason) is not Cause.GROUP or to_change(finding):
         return False
     return bool(_acts(reason.commands)) and not _acts(finding.commands)
 
@@ -348,8 +357,8 @@ def _acts(commands: Iterable[str]) -> list[Act]:
 
 
 def runbook_command(finding: FindingReport) -> str:
-    """Prints the runbook to which its next step refers; empty where it refers to none."""
-    return f"steward explain --runbook {finding.fingerprint}" if "the runbook" in finding.next else ""
+    """Prints the runbook to which its next step refers, wherever the finding is from; empty if it refers to none."""
+    return f"steward explain --runbook {finding.reason}" if "the runbook" in finding.next else ""
 
 
 def plan_command(finding: FindingReport) -> str:

@@ -37,7 +37,7 @@ def groupings_of(area: Area, family: str) -> dict[str, Grouping]:
     """How the findings of a family are grouped, by reason; none where each alert of them is counted anyway."""
     single = {alert.name: alert for alert in area.findings if not alert.counted}
     return {
-        name: Grouping(cause=reason.cause or check.cause, pages=reason.pages, by_node="node" in single[reason.alert].by)
+        name: Grouping(cause=check.cause_by(name), pages=reason.pages, by_node="node" in single[reason.alert].by)
         for check in all_checks()
         for name, reason in check.reasons.items()
         if reason.family.name == family and reason.alert in single

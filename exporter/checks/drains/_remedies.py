@@ -1,4 +1,4 @@
-"""The commands of reasons that depend on the case: `domain/drains` has them, and the reason has the usual ones."""
+"""What depends on the case of a departure: the commands, which `domain/drains` has, and what a finding forbids."""
 
 from __future__ import annotations
 

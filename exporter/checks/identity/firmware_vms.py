@@ -15,22 +15,20 @@ from ...domain.acts import Act
 from ...domain.identity import POOL, next_boot, owned
 from ...facts.firmware import Invalid, comparable, group_id, invalid, legacy
 from ...facts.naming import kind_word
-from ...facts.record import Ref
-from ...findings.advice import filled
 from ...findings.check import PER_VM, Check, View
 from ...findings.finding import Finding, Since
-from ...findings.pages import Texts, command, reasons_of
+from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.snapshots import VirtualMachineSnapshotContent
 from ...store.kinds.templates import VirtualMachinePool
 from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
-from .firmware_duplicates.members import of_vmi
+from .firmware_duplicates.members import commands_about
 
 __all__ = ["CHECK"]
 
-_TEXTS = Texts("firmware_vms")
+_REASONS, _TEXTS = reasons_of("firmware_vms"), Texts("firmware_vms")
 
 # A VM without a firmware UUID in its spec, and what prevents KubeVirt from writing it.
 
@@ -137,16 +135,10 @@ def invalid_uuid(
         group=group_id(comparable(one.uuid)),
         message=_TEXTS.message("InvalidUUID", _INVALID[cause], kind=kind_word(one.ref.kind)),
         next=_TEXTS.next("InvalidUUID", step),
-        does=None if lone else (Act.STOP,) if step == "running" else (),
-        commands=of_vmi(one.ref) or (_to_change(one.ref) if step == "running" else ()),
+        does=(Act.END,) if lone else (Act.STOP,) if step == "running" else (),
+        commands=commands_about(one.ref, _REASONS["InvalidUUID"], changes=step == "running"),
         evidence={"uuid": one.uuid, "cause": cause.value},
     )
-
-
-def _to_change(subject: Ref) -> tuple[str, ...]:
-    """Those of a running VM, which is stopped first."""
-    values = {"NAMESPACE": subject.namespace, "NAME": subject.name}
-    return tuple(filled(command(each), values) for each in ("show_vm", "stop_vm", "edit_vm"))
 
 
 def member_pins_uuid(view: View, vm: VirtualMachine) -> Finding | None:
@@ -231,7 +223,7 @@ CHECK = Check(
     ),
     scope=PER_VM,
     looks_up=(POOL,),
-    reasons=reasons_of("firmware_vms"),
+    reasons=_REASONS,
     find=find,
     fields_read=(VirtualMachine.KIND, VirtualMachineInstance.KIND, KubeVirt.KIND),
     requires=(VirtualMachine.KIND, VirtualMachineInstance.KIND),

@@ -32,6 +32,9 @@ def read_manifest(path: str, namespace: str = "", name: str = "") -> Manifest:
         raise UsageError(f"{path}: {error}") from None
     if not found:
         raise UsageError(f"{path} has no VirtualMachine and no VirtualMachineInstance")
+    of = namespace if namespace and not name else ""
+    if strangers := [each.path for each in found if of not in ("", each.path.partition("/")[0])]:
+        raise UsageError(f"{path} has {strangers[0]}, and -n says {of}")
     named = [each for each in found if wanted in ("", each.path)]
     if len(named) == 1:
         return named[0]

@@ -124,7 +124,7 @@ def vm_named(text: str, namespace: str) -> tuple[str, str]:
         parts.insert(0, namespace)
     if len(parts) == 1 and parts[0]:
         name = parts[0][:253]
-        raise UsageError(f"{name!r} may be in any namespace; add -n NAMESPACE, or write it as NAMESPACE/{name}")
+        raise UsageError(f"{name!r} names no namespace; add -n NAMESPACE, or write it as NAMESPACE/{name}")
     if len(parts) != 2 or not all(parts):
         raise UsageError(f"{text[:253]!r} names no VM; write it as NAMESPACE/NAME, or as NAME with -n NAMESPACE")
     if namespace not in ("", parts[0]):

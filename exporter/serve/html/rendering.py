@@ -6,6 +6,7 @@ What is invisible, or turns the direction of what follows, is written out: a nam
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from importlib.resources import files
 from itertools import islice
@@ -14,7 +15,7 @@ from urllib.parse import quote, urlencode
 
 from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from ...facts.naming import sentence, written_out
 from ...facts.record import Ref
@@ -123,15 +124,12 @@ def _whole_sentence(text: str) -> str:
     return sentence(capitalised(text) if text.partition(" ")[0].isalpha() else text)
 
 
+_CODE = re.compile(r"`([^`]*)`")
+
+
 def with_code(text: str) -> Markup:
     """A text with what stands between two backticks as code."""
-    parts = text.split("`")
-    last = len(parts) - 1 + len(parts) % 2  # a backtick without a second one stays
-    code = Markup("<code>{}</code>")
-    return Markup("").join(
-        code.format(part) if at % 2 and at < last else Markup("{}{}").format("`" if at % 2 else "", part)
-        for at, part in enumerate(parts)
-    )
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped before
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {

@@ -33,7 +33,9 @@ class Part:
 
 @dataclass(frozen=True)
 class RunbookOfFinding:
-    """`subject` is whose names are filled in, `parts` are what is to be done, by the title of the section."""
+    """`subject` is whose names are filled in, empty if it isn't known whose they are to be. `parts` are what is to be
+    done, by the title of the section.
+    """
 
     alert: str
     subject: str
@@ -63,10 +65,11 @@ class Runbooks:
         found = {section.title: section for section in self.sections(alert)}
         if not found:
             return None
-        names = names_in(texts()[alert], names_for_runbook(finding, kubevirt))
+        own_names = names_for_runbook(finding, kubevirt)
+        names = names_in(texts()[alert], own_names)
         own = frozenset((finding.reason,))
         parts = {title: list(_parts(found[title].blocks, own, names)) for title in _SHOWN if title in found}
-        return RunbookOfFinding(alert, str(finding.subject), parts)
+        return RunbookOfFinding(alert, str(finding.subject) if "name" in own_names else "", parts)
 
 
 def _parts(blocks: Iterable[Block], own: frozenset[str], names: Mapping[str, str]) -> Iterable[Part]:

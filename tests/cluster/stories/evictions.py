@@ -237,7 +237,7 @@ def _refused_while_cordoned(stage: Stage) -> Values:
 
 def _several(stage: Stage) -> Values:
     _node(stage, taint=DRAIN)
-    _pod(stage, _vmi(stage, "None")["metadata"]["uid"])
+    _pod(stage, _vmi(stage, "None", migratable=False)["metadata"]["uid"])
     _pdb(stage, "keep", minAvailable=1)
     other = _pdb(stage, "other", minAvailable=1)
     return {**_values(stage), "PDB": "other", "UID": other["metadata"]["uid"]}

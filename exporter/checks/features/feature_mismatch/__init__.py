@@ -8,7 +8,8 @@ finding names permitted ones with nearly its name. docs/features.md has all feat
 
 Not seen here: what nodes support (feature_nodes), and StorageClasses (feature_storage); VMs that a tool outside of
 the cluster is about to create; an interface without any binding before KubeVirt 1.9, which takes it and whose
-virt-handler never gets such a VMI started ("undefined binding method").
+virt-handler never gets such a VMI started ("undefined binding method"); of emulatedMachines before KubeVirt 1.6, which
+are regular expressions, those that are more than the beginning or a part of a name.
 """
 
 from __future__ import annotations

@@ -168,10 +168,10 @@ def _of(
     view: View, pair: Pair, asked: tuple[tuple[Request, ...], tuple[Request, ...]], kubevirt: KubeVirt, ground: Ground
 ) -> Iterator[Finding]:
     now = _states(ground, pair, asked)
+    others = [each.id for each, (of, _) in now.items() if of.reason == "PendingStartedBefore"]
     for rule, (state, whys) in now.items():
         change = _change(rule, ground, asked, kubevirt)
         found = _finding(pair, rule, state, whys, ground.configuration, kubevirt, change)
-        others = [each.id for each, (of, _) in now.items() if of.reason == "PendingStartedBefore"]
         if state.reason == "PendingBlocked" and others:
             found = _without_restart(found, change, others[0])
         yield _brought(view, pair, found, asked[0], ground)

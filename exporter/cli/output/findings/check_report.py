@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ....checks import all_checks
-from ....domain.features.indexes import PLACE, thing_of
 from ....facts.naming import counted, kind_word, named, plural
 from ....findings.severity import Severity
 from ....offline.source import command, named_lists
@@ -78,14 +77,8 @@ def _of_dump(lacking: dict[str, ApiKind[Any]], by_why: dict[str, dict[str, None]
 
 def _in(partitions: Iterable[str]) -> str:
     """What goes before why: a few of the places, and nothing of what is everywhere."""
-    found = list(dict.fromkeys(_place(each) for each in partitions if each))
+    found = [each for each in partitions if each]
     return f"{named(found, most=_NAMED)}: " if found else ""
-
-
-def _place(partition: str) -> str:
-    """A partition as a user knows it: of what VMs ask of nodes there are several to one thing."""
-    thing = thing_of(partition) or partition
-    return "all that some VMs ask of their node" if thing.startswith(PLACE) else thing
 
 
 def _checks(found: Iterable[str]) -> str:
@@ -254,13 +247,14 @@ def _advice(finding: FindingReport, listed: Sequence[FindingReport], how: Presen
         yield sentence(finding.next, f"{_UNDER}next{of}: ", how.columns)
     yield to_run(finding.commands, _UNDER)
     if runbook := runbook_command(finding):
-        yield indented((how.aim.command(runbook),), f"{_UNDER}$ ")
+        yield indented((runbook,), f"{_UNDER}$ ")
     if finding.repairs:
         for each in finding.repairs:
             yield repair(each, _UNDER, how.columns)
     elif finding.remediation:
         yield indented((finding.remediation,), f"{_UNDER}repair: ")
-        yield indented((how.aim.command(plan_command(finding)),), f"{_UNDER}$ ") if how.aim.of_cluster else ""
+        if how.aim.of_cluster:
+            yield indented((how.aim.command(plan_command(finding)),), f"{_UNDER}$ ")
 
 
 def _subject(finding: FindingReport) -> str:

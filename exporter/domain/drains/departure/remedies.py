@@ -139,6 +139,7 @@ _BY_REASON = {
     "UserPDB/SyncFailed": _does((_PDBS, _EDIT_PDB)),
     "UserPDB/MinAvailableTooHigh": _does((_PDBS, _EDIT_PDB)),
     "MultiplePDB": _does((_PDBS, _EDIT_PDB)),
+    "MultiplePDB/Migratable": _does((_MIGRATE, _PDBS), Act.MIGRATE),
     "LegacyTaintIgnored": _does((_VMI, _STOP), Act.STOP),
     "LegacyTaintIgnored/External": _does((_VMI,)),
     "WillShutDown": _does((_STOP,), Act.STOP),

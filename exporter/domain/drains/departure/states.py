@@ -109,6 +109,7 @@ def _pdbs(own: VMIContext) -> Departure:
     found, refusal = own.verdict.pdbs, own.verdict.refusal
     names = [pdb.name for pdb in found]
     related = tuple(pdb.ref for pdb in found[:NAMED])
+    migratable = "Migratable" if own.vmi.migratable == "True" and not own.vmi.paused else ""
     values = {"PDB": names[-1]}
     if refusal is None:
         which = named(names) if len(found) <= ENOUGH else f"{', '.join(names[:5])} and at least {ENOUGH - 5} more"
@@ -118,6 +119,7 @@ def _pdbs(own: VMIContext) -> Departure:
             DrainState.BLOCKED,
             "MultiplePDB",
             why,
+            migratable,
             since=own.node.since,
             values=values,
             pdb=values["PDB"],
@@ -127,7 +129,6 @@ def _pdbs(own: VMIContext) -> Departure:
         return replace(made, related=related)
     (pdb,) = found
     paused = own.vmi.paused and refusal is Refusal.INSUFFICIENT_PODS
-    able = own.vmi.migratable == "True" and not own.vmi.paused
     counts = f" ({pdb.healthy} of {pdb.expected} pods ready, {pdb.desired} required)" if pdb.expected else ""
     why = f"PDB {pdb.name} rejects the eviction of the VMI's pod. The PDB {_WHY_REFUSED[refusal]}{counts}"
     made = of(
@@ -135,7 +136,7 @@ def _pdbs(own: VMIContext) -> Departure:
         DrainState.BLOCKED,
         "UserPDB",
         why + (". The VMI is paused, so its pod is not ready" if paused else ""),
-        "Migratable" if able and refusal is not Refusal.BEHIND else "Paused" if paused else refusal.value,
+        refusal.value if refusal is Refusal.BEHIND else migratable or ("Paused" if paused else refusal.value),
         since=_later(own.node.since, (pdb.since, Since.CONDITION)),
         values=values,
         cause=refusal.value,

@@ -151,6 +151,23 @@ def test_what_to_do_is_broken_between_words_and_commands_are_not(dump: Path, rep
     assert all(f": {each['next']}" in words for each in first.values())
 
 
+def test_a_step_that_refers_to_the_runbook_is_followed_by_the_command_that_prints_it(check: Check, report: Any) -> None:
+    said = check("--commands")[1]
+    referring = {each["reason"] for each in report["findings"] if "the runbook" in each["next"]}
+    assert "RevisionNotOwned" in referring
+    for reason in referring:
+        assert f"$ steward explain --runbook {reason}\n" in said
+        assert main(["explain", "--runbook", reason]) == 0
+
+
+def test_a_step_says_for_which_object_it_is_where_a_cause_has_several(check: Check, report: Any) -> None:
+    said = check("--commands")[1]
+    of = [each for each in report["findings"] if each["reason"] == "SerialDuplicate"]
+    assert len({each["cause"] for each in of}) == 1
+    assert len({(each["next"], *each["commands"]) for each in of}) > 1
+    assert f"next for VM {path_of(of[0]['subject'])}: {of[0]['next']}" in said
+
+
 def test_colour_is_for_who_wants_it(dump: Path) -> None:
     assert "\x1b[" not in on_terminal(words_of(dump), 100, NO_COLOR="1")
     assert "\x1b[" not in on_terminal(words_of(dump), 100, TERM="dumb")

@@ -17,10 +17,12 @@ from exporter.engine.evaluate import at_once
 from exporter.facts.rule import Rule
 from exporter.facts.rules import RULES
 from exporter.questions.features import READER, FeatureReport, Features, GateReport, selected, steps
+from exporter.questions.findings import take
 from exporter.questions.question import NotThereError
 from exporter.store.source import SyncState
 
 from ....amounts import drawn, rounds
+from ....check_cases import CHECKS, cases_of, evaluated
 from ....evaluation import Evaluation
 from ....feature_rows import GPU, KUBEVIRT, METRICS, VM, VMI, VSOCK, a_change, gpu_size, vm, vmi
 from ....rows import full
@@ -372,3 +374,12 @@ def test_others_get_their_turn_while_many_are_looked_at() -> None:
     assert (report.vms, len(report.values), report.values_in_all) == (3000, 20, 3000)
     cluster = viewed.engine.cluster
     assert sum(1 for _ in steps(cluster, viewed.usage, [], 1)) > 3000 // 500 * 2 + len(RULES)
+
+
+def test_where_a_check_has_no_answer_is_a_place_that_users_know() -> None:
+    (check,) = (each for each in CHECKS if each.id == "feature_nodes")
+    engines = [evaluated(check, case).engine for case in cases_of(check).values() if case["finds"] == "unknown"]
+    places = {each.partition for engine in engines for each in take(engine).unknown}
+    assert any(" for VMs of part " in each.partition for engine in engines for each in engine.unknowns())
+    assert "all that some VMs ask of their node" in places
+    assert not [each for each in places if " for VMs of part " in each or each.startswith("place ")]

@@ -247,8 +247,8 @@ async def test_live_and_of_a_dump_it_is_the_same(
         (["-n", "ns", "calm"], 0, "VM ns/calm is on node02"),
         (["-n", "ns", "virtualmachines.kubevirt.io/calm"], 0, "VM ns/calm is on node02"),
         (["-n", "ns", "vmi/ns/calm"], 0, "VM ns/calm is on node02"),
-        (["web"], 2, "steward: 'web' may be in any namespace; add -n NAMESPACE, or write it as NAMESPACE/web"),
-        (["vm/web"], 2, "steward: 'web' may be in any namespace; add -n NAMESPACE, or write it as NAMESPACE/web"),
+        (["web"], 2, "steward: 'web' names no namespace; add -n NAMESPACE, or write it as NAMESPACE/web"),
+        (["vm/web"], 2, "steward: 'web' names no namespace; add -n NAMESPACE, or write it as NAMESPACE/web"),
         (["-n", "other", "ns/web"], 2, "steward: 'ns/web' is in namespace ns, and -n says other"),
         (["ns/web/x"], 2, "names no VM; write it as NAMESPACE/NAME"),
         (["pod/ns/web"], 2, "names no VM; write it as NAMESPACE/NAME"),
@@ -292,6 +292,16 @@ def manifest(folder: Path, *documents: Any) -> str:
     path = folder / "vm.yaml"
     path.write_text(yaml.dump_all(documents))
     return str(path)
+
+
+def test_a_manifest_of_another_namespace_than_the_one_given_is_refused(
+    tmp_path: Path, dump: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere = MANIFEST | {"metadata": MANIFEST["metadata"] | {"namespace": "ns"}}
+    path = manifest(tmp_path, elsewhere)
+    for words, expected in ((["-n", "other"], 2), (["-n", "ns"], 1), ([], 1)):
+        code, _, err = run([*words, "--manifest", path, "--from", dump, "--complete"], capsys)
+        assert (code, "has ns/new, and -n says other" in err) == (expected, expected == 2)
 
 
 def test_a_manifest_that_refers_to_a_missing_instancetype(

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
+from exporter.domain.acts import Act
 from tests.evaluation import Evaluation
 from tests.rows import full
 
 Row = dict[str, Any]
+DEMANDING = {"apiVersion": "instancetype.kubevirt.io/v1beta1", "kind": "VirtualMachineClusterPreference"}
 RUNNING = {"kind": "VirtualMachineInstance", "name": "db", "vm": "u1"}
 KUBEVIRT = {"kind": "KubeVirt", "name": "kubevirt", "version": "v1.7.1"}
 
@@ -169,3 +171,23 @@ def test_a_pin_is_cleared_in_the_spec_and_then_in_the_status(role: str) -> None:
     ]
     assert "-n ns db --type" in found.commands[-2]
     assert "-n ns db --subresource=status" in found.commands[-1]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "rejected"),
+    [("Halted", (Act.START,)), ("Always", (Act.STOP,)), ("Once", (Act.STOP,)), ("Manual", ()), ("RerunOnFailure", ())],
+)
+def test_where_edits_are_rejected_so_is_what_virt_api_does_by_one(strategy: str, rejected: tuple[Act, ...]) -> None:
+    spec = {"requirements": {"cpu": {"guest": 4}}}
+    of = DEMANDING | {"metadata": {"name": "linux", "uid": "p1", "generation": 1}, "spec": spec}
+    revision = {"kind": "ControllerRevision", "name": "prev", "vm": "db", "owner": "u1", "of": of}
+    preference = {
+        "kind": "VirtualMachineClusterPreference",
+        "name": "linux",
+        "uid": "p1",
+        "generation": 1,
+        "spec": spec,
+    }
+    wants = vm(runStrategy=strategy, preference={"name": "linux"}, preferenceRef="prev", domain={"cpu": {"sockets": 2}})
+    found = finding("RequirementsUnmet", KUBEVIRT, preference, revision, wants)
+    assert found.forbids.acts == rejected

@@ -71,6 +71,20 @@ async def test_no_runbook_has_the_names_of_one_that_keeps_what_others_share(http
         assert f"NAMESPACE={changed['subject']['namespace']} NAME={changed['subject']['name']}" in runbook
 
 
+async def test_no_runbook_names_one_of_several_of_which_it_is_not_known_which_gives_way(
+    http: aiohttp.ClientSession,
+) -> None:
+    every = json.loads((await get(http, "/api/v1/findings?reason=SerialDuplicate"))[1])["findings"]
+    undecided = [each for each in every if not each["evidence"].get("keeper")]
+    assert len(undecided) > 1
+    for each in undecided:
+        _, html, _ = await get(http, f"/findings/{each['fingerprint']}")
+        runbook = section(unescape(html), "runbook")
+        assert "No names are filled in, because it isn't known which object has to change." in runbook
+        assert "NAME='<name>'" in runbook
+        assert f"-n {each['subject']['namespace']} {each['subject']['name']}" not in runbook
+
+
 def path(finding: Any) -> str:
     return f"{finding['subject']['namespace']}/{finding['subject']['name']}"
 
