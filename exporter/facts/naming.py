@@ -120,7 +120,7 @@ def _in_json(character: str) -> str:
 # Texts with words in capitals, such as NAMESPACE, that stand for values.
 
 _WORD = re.compile(r"\b([A-Z][A-Z0-9]+)\b")
-_PLAIN = re.compile(r"[\w.:/@%+-]+")  # what no shell and no JSON reads anything into
+_PLAIN = re.compile(r"[\w.:/@%+=,-]+")  # what no shell and no JSON reads anything into
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:

@@ -18,7 +18,7 @@ from ..runbook import link
 from .check import Reason
 from .finding import Finding
 
-__all__ = ["advised", "filled", "values_of"]
+__all__ = ["advised", "filled", "values_of", "with_commands"]
 
 
 def advised(finding: Finding, reason: Reason) -> Finding:
@@ -29,10 +29,16 @@ def advised(finding: Finding, reason: Reason) -> Finding:
         next=finding.next or filled(reason.next, values),
         commands=finding.commands or tuple(filled(each, values) for each in reason.commands),
         runbook=link(reason.alert, finding.reason),
-        remediation=finding.remediation or reason.remediation or None,
+        remediation=(reason.remediation if finding.remediation is None else finding.remediation) or None,
         does=reason.does if finding.does is None else finding.does,
         forbids=reason.forbids if finding.forbids is None else finding.forbids,
     )
+
+
+def with_commands(finding: Finding, commands: Iterable[str]) -> Finding:
+    """With these in place of the commands of its reason."""
+    values = values_of(finding)
+    return msgspec.structs.replace(finding, commands=tuple(filled(each, values) for each in commands))
 
 
 def values_of(finding: Finding) -> dict[str, str]:

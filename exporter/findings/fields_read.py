@@ -42,12 +42,12 @@ FIELDS_READ: Mapping[str, Mapping[str, str]] = {
     },
     "evictions": {
         "VirtualMachineInstance":
-            "created deleting descheduled evacuation evacuation_since evacuation_written handler hindered "
-            "hindrance migratable migration node outdated owner paused phase plugged strategy termination "
-            "vm_uid",
+            "created deleting demand descheduled evacuation evacuation_since evacuation_written handler "
+            "hindered hindrance migratable migration node outdated owner paused phase plugged strategy "
+            "termination vm_uid",
         "Pod":
-            "created deleting domain evicted label_pairs lagging migration node owner phase placement ready "
-            "role sandboxed scheduled started unschedulable vmi_uid waiting",
+            "created deleting domain evicted label_pairs lagging migration neighbours node owner phase "
+            "placement ready role sandboxed scheduled started unschedulable vmi_uid waiting",
         "Node": "drained_by label_pairs ready taints unready_since unschedulable",
         "KubeVirt": "assumed counts drain_taint per_cluster per_node strategy updates",
         "VirtualMachine": "deleting run_strategy",
@@ -142,7 +142,7 @@ FIELDS_READ: Mapping[str, Mapping[str, str]] = {
     },
     "launchers": {
         "VirtualMachineInstance": "deleting io_error node phase plugged",
-        "Pod": "deleting domain migration node phase role scheduled vmi_uid waiting",
+        "Pod": "deleting domain migration node phase role sandboxed scheduled vmi_uid waiting",
         "Node": "deleting label_pairs ready taints unschedulable",
     },
     "mac_duplicates": {
@@ -152,10 +152,10 @@ FIELDS_READ: Mapping[str, Mapping[str, str]] = {
     },
     "migrations": {
         "VirtualMachineInstance":
-            "created deleting descheduled evacuation migration node outdated phase plugged strategy",
+            "created deleting demand descheduled evacuation migration node outdated phase plugged strategy",
         "Pod":
-            "created deleting domain evicted guest_ended lagging migration node phase placement ready role "
-            "sandboxed scheduled started unschedulable vmi_uid waiting",
+            "created deleting domain evicted guest_ended lagging migration neighbours node phase placement "
+            "ready role sandboxed scheduled started unschedulable vmi_uid waiting",
         "Node": "drained_by label_pairs ready taints unschedulable",
         "KubeVirt": "drain_taint per_cluster per_node strategy",
     },

@@ -49,9 +49,15 @@ _EFFECTS = {
     Act.END: "Deletes the VMI: the guest ends.",
     Act.DELETE: "Deletes the object, which can't be undone.",
 }
+_OUT_OF_SERVICE = "Only once the host is switched off: deletes the node's pods, and detaches their volumes."
 _BY_ADMINISTRATORS = re.compile(
     r"kubectl (?:(?:cordon|drain|taint|uncordon)\b|(?:annotate|edit|label|patch|scale) "
     r"(?:clusteruserdefinednetworks|deployments|hyperconvergeds|kubevirts|namespaces|nodes)\b|apply -f deploy/)"
+)
+_OF_CLUSTER = re.compile(  # what a role in one namespace doesn't read
+    r"\bkubectl\b[^|]* (?:-A\b|--raw '/readyz|(?:get|describe) (?:clusteruserdefinednetworks|customresourcedefinitions|"
+    r"hyperconvergeds|kubevirts|mutatingwebhookconfigurations|namespaces|nodes|storageclasses|"
+    r"validatingwebhookconfigurations)\b)"
 )
 _INTERRUPTS = (Act.STOP, Act.STOP_NOW, Act.RESTART, Act.DRAIN, Act.END)
 
@@ -73,9 +79,13 @@ def commands(texts: Iterable[str]) -> list[Command]:
 
 
 def in_parts(texts: Iterable[str]) -> dict[str, list[Command]]:
-    """By the heads that they are shown under: those that only look come first. None is empty."""
-    found = commands(texts)
-    parts = {"Look": [each for each in found if not each.changes], "Change": [each for each in found if each.changes]}
+    """By the heads that they are shown under: those that only look come first, of these what the owner of a namespace
+    may run. None is empty.
+    """
+    parts: dict[str, list[Command]] = {"Look": [], "Look, as a cluster administrator": [], "Change": []}
+    look, look_everywhere, change = parts.values()
+    for each in commands(texts):
+        (change if each.changes else look_everywhere if _OF_CLUSTER.search(each.text) else look).append(each)
     return {head: some for head, some in parts.items() if some}
 
 
@@ -90,9 +100,10 @@ def command(text: str) -> Command:
         changes=True,
         effects=(
             *(("Needs a cluster administrator.",) if _BY_ADMINISTRATORS.search(plain) else ()),
+            *((_OUT_OF_SERVICE,) if "out-of-service" in plain else ()),
             *(_EFFECTS[each] for each in acts),
         ),
-        interrupts=any(each in _INTERRUPTS for each in acts),
+        interrupts="out-of-service" in plain or any(each in _INTERRUPTS for each in acts),
         loses=Act.DELETE in acts,
     )
 

@@ -52,7 +52,7 @@ class Urgency(msgspec.Struct, frozen=True):
     @property
     def said(self) -> str:
         """Of a finding or a reason, for which nobody has to be named."""
-        return " ".join(filter(None, (self.urgent, self.why_not or self.morning)))
+        return f"The alert doesn't page. {self.why_not}" if self.why_not else f"{self.urgent} {self.morning}"
 
 
 # Which findings page where they are critical, and why the others do not.

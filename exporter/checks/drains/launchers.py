@@ -20,14 +20,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ...domain.drains.departure.hanging import waits_for
 from ...domain.drains.eviction import drain_taints
 from ...domain.drains.health import unheard
 from ...domain.features.node_sets import SCHEDULABLE, UNSCHEDULABLE, closed
 from ...facts.naming import NAMED, counted
 from ...facts.times import Since
+from ...findings.advice import with_commands
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
-from ...findings.pages import Texts, reasons_of
+from ...findings.pages import Texts, command, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.drains import NODE
 from ...store.kinds.node import Node
@@ -37,6 +39,9 @@ from ._remedies import remedied
 
 _WARNING = Severity.WARNING
 _TEXTS = Texts("launchers")
+_OWN_STEPS = ("Image", "Config", "Ends", "Init")
+_LOGGED = ("Ends", "Init")
+_LOOKS = (command("show_pod"), command("log_of_container"))
 
 
 def find(view: View) -> Iterator[Finding | None]:
@@ -105,9 +110,8 @@ def _starting(view: View, pods: Iterable[Pod]) -> Iterator[Finding | None]:
         vmi = view.named(VirtualMachineInstance, pod.namespace, pod.domain)
         if vmi is None or vmi.uid != pod.vmi_uid or vmi.final or vmi.deleting is not None:
             continue
-        container, why, message = pod.waiting or ("", "", "")
-        said = ": ".join(filter(None, (why, message)))
-        yield Finding(
+        container, case, said = waits_for(pod)
+        found = Finding(
             reason="PodNotStarting",
             severity=_WARNING,
             subject=pod.ref,
@@ -115,16 +119,18 @@ def _starting(view: View, pods: Iterable[Pod]) -> Iterator[Finding | None]:
             vm=vmi.name,
             message=_TEXTS.message(
                 "PodNotStarting",
-                "said" if container and said else "container" if container else "",
+                "init" if case == "Init" else "said" if container and said else "container" if container else "",
                 node=pod.node,
                 container=container,
                 said=said,
             ),
+            next=_TEXTS.next("PodNotStarting", case, container=container, node=pod.node) if case in _OWN_STEPS else "",
             node=pod.node,
             since=pod.scheduled,
             since_source=Since.CONDITION if pod.scheduled is not None else Since.FIRST_SEEN,
             evidence={"container": container, "waiting": said},
         )
+        yield with_commands(found, _LOOKS) if case in _LOGGED else found
         yield None
 
 

@@ -114,7 +114,7 @@ def _finding(own: VMIContext, found: Departure) -> Finding:
     )
 
 
-_NOWHERE = ("Volume", "Stale")  # what its volumes or its CPU leave of the nodes does not change by itself
+_NOWHERE = ("Volume", "Stale", "HostModel")  # what its volumes or its CPU leave of the nodes does not change by itself
 _OFTEN = 3  # who has tried so many times waits for it
 
 

@@ -42,6 +42,9 @@ def find(view: View) -> Iterator[Finding]:
     vms = [each.ref for each in needing if isinstance(each, VirtualMachine) and each.deleting is None]
     if len(vms) > 1:
         first, owner, owned_by = nsmallest(NAMED, vms), revision.owner_name, kind_word(revision.owner_kind)
+        others = [vm.name for vm in first if vm.uid != revision.owner_uid]
+        other = others[0] if len(vms) - len(others) == len(others) == 1 else ""
+        steps = (*(("one",) if other else ()), "owned" if owner else "ownerless")
         yield Finding(
             reason="SharedRevision",
             severity=Severity.WARNING,
@@ -55,11 +58,16 @@ def find(view: View) -> Iterator[Finding]:
                 kind=owned_by,
                 owner=owner,
             ),
-            next=TEXTS.next_if_short("SharedRevision", "owned" if owner else "ownerless", kind=owned_by, owner=owner),
-            evidence={"vms": len(vms), "owner": owner},
+            next=TEXTS.next_if_short("SharedRevision", *steps, kind=owned_by, owner=owner, vm=other),
+            evidence={"vms": len(vms), "owner": owner} | ({"vmName": other, "role": _role(revision)} if other else {}),
         )
     if whole and _orphaned(view, revision, needing):
         yield _orphan(view, revision)
+
+
+def _role(revision: ControllerRevision) -> str:
+    kind = revision.stash.object_kind if revision.stash is not None else ""
+    return "preference" if "Preference" in kind else "instancetype" if kind else ""
 
 
 def _orphaned(view: View, revision: ControllerRevision, needing: list[Record]) -> bool:

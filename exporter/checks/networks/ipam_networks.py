@@ -16,14 +16,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 import msgspec
 
 from ...facts.naming import NAMED, counted, named
 from ...facts.pool import Pool
 from ...facts.record import Ref
-from ...findings.advice import advised
+from ...findings.advice import with_commands
 from ...findings.causes import Cause
 from ...findings.check import PER_NETWORK, Check, View
 from ...findings.finding import Finding
@@ -109,9 +108,8 @@ def _conflicts(ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentD
 
 def _edited(found: Finding, step: str) -> Finding:
     """It is clear what the NAD gets, so a command opens it."""
-    reason = _REASONS[found.reason]
-    opened = replace(reason, commands=(*reason.commands, command("edit_nad")))
-    return advised(msgspec.structs.replace(found, next=step), opened)
+    commands = (*_REASONS[found.reason].commands, command("edit_nad"))
+    return with_commands(msgspec.structs.replace(found, next=step), commands)
 
 
 def _without_addresses(subject: Ref, ruler: NetworkAttachmentDefinition) -> Iterator[Finding]:

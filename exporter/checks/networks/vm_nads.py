@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from ...domain.acts import NOTHING_FORBIDDEN, Act
 from ...facts.naming import named
+from ...findings.advice import with_commands
 from ...findings.causes import Cause
 from ...findings.check import PER_VM, Check, Lookup, Presence, View
 from ...findings.finding import Finding, Since
@@ -32,6 +33,7 @@ from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInsta
 from ._referred import ReferredNads
 
 _REASONS, _TEXTS = reasons_of("vm_nads"), Texts("vm_nads")
+_WITHOUT_VMI = tuple(each for each in _REASONS["NadMissing"].commands if "instances" not in each)
 _AT_ALL = _REASONS["NadMissing"].forbids or NOTHING_FORBIDDEN
 _AT_START = replace(_AT_ALL, acts=(Act.START, Act.STOP, Act.RESTART, Act.END))
 _WHILE_IT_WAITS = replace(_AT_ALL, acts=(Act.START, Act.RESTART))
@@ -56,7 +58,7 @@ def _missing(view: View, vm: VirtualMachine | None, vmi: VirtualMachineInstance 
         return
     waits = vmi is not None and bool(runs_with) and vmi.phase in PENDING
     nads = sorted(set(gone.values()))
-    yield Finding(
+    found = Finding(
         reason="NadMissing",
         severity=Severity.CRITICAL if waits else Severity.WARNING,
         subject=subject.ref,
@@ -75,6 +77,7 @@ def _missing(view: View, vm: VirtualMachine | None, vmi: VirtualMachineInstance 
         forbids=_WHILE_IT_WAITS if waits else _AT_ALL if runs_with else _AT_START,
         evidence={"vmName": subject.name, "nad": ", ".join(nads), "networks": sorted(gone), "waits": waits},
     )
+    yield with_commands(found, _WITHOUT_VMI) if vmi is None else found
 
 
 def _steps(vmi: VirtualMachineInstance | None) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ...checks import all_checks
 from ...facts.naming import kind_word
 from ...facts.rules import BY_ID
+from ...facts.times import Since
 from ...findings.check import PER_FLEET, Check, Reason
 from ...findings.severity import Severity
 from ...questions.urgency import Urgency, urgency_of
@@ -59,18 +60,23 @@ def of_finding(finding: FindingReport, columns: int | None) -> str:
     facts = {
         "Means": reason.meaning,
         "Impact": reason.impact,
-        "Since": finding.since,
+        "Since": finding.since + (" or before" if finding.since_source == Since.FIRST_SEEN else ""),
         "Alert": _alert(reason, urgency_of(reason, finding.reason, Severity(finding.severity))),
         "Runbook": link(reason.alert, finding.reason),
         "Cause": finding.cause,
         "Finding": finding.fingerprint,
         "May be old": finding.unknown,
         "Next": finding.next,
-        "Repair": finding.remediation or "",
+        "Repair": "" if finding.repairs else finding.remediation or "",
     }
     title = one_line(f"{finding.severity} {finding.reason}: {subject}")
     text = f"{title}\n\n{_prose(finding.message, columns)}\n{_facts(facts, columns)}"
-    return text + to_run(finding.commands, "  ")
+    if not finding.repairs:
+        return text + to_run(finding.commands, "  ")
+    from ..output.findings.check_report import repair  # dear to import, too
+
+    repairs = "".join(repair(each, "  ", columns) for each in finding.repairs)
+    return text + to_run(finding.commands, "  ") + repairs
 
 
 def _alert(reason: Reason, urgency: Urgency | None) -> str:

@@ -28,16 +28,17 @@ def runbook_text(alert: str, reasons: frozenset[str], labels: Mapping[str, str],
     parts = ["".join(head)]
     lines = source.split("\n")
     for section in sections(source, known):
-        chosen = [each for each in map(partial(_part, reasons), section.blocks) if each.tokens]
+        of_reasons = map(partial(_part, reasons, labels.get("kind", "")), section.blocks)
+        chosen = [each for each in of_reasons if each.tokens]
         text = "\n".join(part for each in chosen for part in _block(each, lines, names, columns))
         if text:
             parts.append(f"{section.title.upper()}\n\n{text}")
     return "\n".join(parts)
 
 
-def _part(reasons: frozenset[str], block: Block) -> Block:
-    """The block where it is about the reasons; else what it sets of variables, which other commands need."""
-    if not block.reasons or block.reasons & reasons:
+def _part(reasons: frozenset[str], kind: str, block: Block) -> Block:
+    """The block where it is for the reasons and kind; else what it sets of variables, which other commands need."""
+    if block.concerns(reasons, kind):
         return block
     return Block([each for each in block.tokens if each.type == "fence" and _SETS in each.content])
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from html import escape
+from itertools import chain, groupby
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -20,6 +21,7 @@ from markupsafe import Markup
 
 from ...questions.commands import command, writes
 from ...runbook import anchor, links
+from ...store.kinds.templates import POOL, REPLICA_SET
 
 _ASSIGNED = re.compile(r"\b([A-Z][A-Z0-9_]*)='<([a-z ]+)>'")
 _NAME = r"\$(?:\{([A-Z][A-Z0-9_]*)\}|([A-Z][A-Z0-9_]*)\b)"  # not `${NAME:+…}`, of which the shell makes something else
@@ -28,15 +30,25 @@ _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")  # what means the same to a shell insid
 _REASON = re.compile(r"`(\w+)`")
 _NOTE = re.compile(r"With .*\.", re.DOTALL)  # a paragraph about a reason, with nothing below
 _SHELL = ("sh", "bash", "shell")
+# Objects that make VMs or VMIs. Commands for one of them by the name of the finding's object are for no other kind.
+_MAKERS = {kind.resource: kind.name for kind in (POOL, REPLICA_SET)}
+_BY_NAME = re.compile(r'kubectl \w+ (\S+) [^\n]*"\$NAME"')
 _STEWARD = "STEWARD"  # the variable with the namespace that the steward runs in
 
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a section that stays together. `reasons` are those that it is about; none where it is about all."""
+    """A part of a section that stays together. `reasons` are those that it is about; none where it is about all. `kind`
+    is the only kind of object that its commands are for, empty where they are not for one alone.
+    """
 
     tokens: list[Token]
     reasons: frozenset[str] = frozenset()
+    kind: str = ""
+
+    def concerns(self, reasons: frozenset[str], kind: str) -> bool:
+        """Whether it is for findings with these reasons, about an object of this kind; empty where any."""
+        return (not self.reasons or bool(self.reasons & reasons)) and (not self.kind or kind in ("", self.kind))
 
 
 @dataclass(frozen=True)
@@ -100,7 +112,28 @@ def sections(text: str, reasons: Iterable[str] = ()) -> list[Section]:
             found.append(Section(tokens[1].content))
         elif found:
             _add(found[-1].blocks, tokens, known)
-    return found
+    return [Section(each.title, [part for block in each.blocks for part in _by_kind(block)]) for each in found]
+
+
+def _by_kind(block: Block) -> Iterable[Block]:
+    """As a whole, or parted where some paragraphs with the commands below them are for one kind."""
+    if _kind_of(block.tokens):
+        yield replace(block, kind=_kind_of(block.tokens))
+        return
+    parts: list[list[Token]] = [[]]
+    for tokens in _apart(block.tokens):
+        if parts[-1] and parts[-1][-1].type == "fence" and tokens[0].type != "fence":
+            parts.append([])
+        parts[-1] += tokens
+    for kind, alike in groupby(parts, key=_kind_of):
+        yield Block(list(chain.from_iterable(alike)), block.reasons, kind)
+
+
+def _kind_of(tokens: Iterable[Token]) -> str:
+    """The kind whose object all of the commands name, as NAME; empty where they name others, too, or none."""
+    every = [_BY_NAME.findall(each.content) for each in tokens if each.type == "fence" and each.info in _SHELL]
+    kinds = {_MAKERS.get(resource, "") for found in every for resource in found or [""]}
+    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def _add(blocks: list[Block], tokens: list[Token], known: frozenset[str]) -> None:

@@ -67,16 +67,20 @@ class Runbooks:
             return None
         own_names = names_for_runbook(finding, kubevirt)
         names = names_in(texts()[alert], own_names)
-        own = frozenset((finding.reason,))
-        parts = {title: list(_parts(found[title].blocks, own, names)) for title in _SHOWN if title in found}
+        parts = {title: list(_parts(found[title].blocks, finding, names)) for title in _SHOWN if title in found}
         return RunbookOfFinding(alert, str(finding.subject) if "name" in own_names else "", parts)
 
 
-def _parts(blocks: Iterable[Block], own: frozenset[str], names: Mapping[str, str]) -> Iterable[Part]:
+def _parts(blocks: Iterable[Block], finding: FindingReport, names: Mapping[str, str]) -> Iterable[Part]:
+    """What is for an object of another kind is left out. In what is for other reasons no names are filled in, since it
+    names their objects.
+    """
+    own, kind = frozenset((finding.reason,)), finding.subject.kind
     for each in blocks:
-        if each.tokens:
-            others = "" if not each.reasons or own & each.reasons else ", ".join(sorted(each.reasons))
-            yield Part(rendered(each.tokens, names), others)
+        if each.tokens and each.concerns(own, kind):
+            yield Part(rendered(each.tokens, names))
+        elif each.tokens and each.concerns(each.reasons, kind):
+            yield Part(rendered(each.tokens), ", ".join(sorted(each.reasons)))
 
 
 _OF_STEWARD = "steward"  # the area of alerts that no reason names

@@ -91,7 +91,7 @@ class Pod(Record, frozen=True, gc=False):
     scheduled: float | None  # when it got its node
     started: float | None  # of the target of a migration: when the last of its containers that run started
     lagging: str | None  # and the first one that KubeVirt waits for (pod_parts.py)
-    waiting: tuple[str, ...]  # name, reason and message of the first of them that waits to start; empty for none
+    waiting: tuple[str, ...]  # of the one that keeps it from starting, as `Containers` has it
     sandboxed: str  # of the same, the status of its condition PodReadyToStartContainers; empty where it has none
     guest_ended: bool  # of a launcher pod: its container compute has ended
     unschedulable: str  # what the scheduler says, of a pod that finds no node; empty otherwise

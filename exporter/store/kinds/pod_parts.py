@@ -33,6 +33,7 @@ _RUN = ("compute", "istio-proxy")
 _LONGEST = 63  # characters of a container's name
 _MESSAGE = 256
 _GUEST = "compute"
+INITIALIZES = "Initializes"  # no reason of a kubelet's
 
 
 class _Running(Wire, frozen=True, gc=False):
@@ -58,8 +59,8 @@ class _Status(Wire, frozen=True, gc=False):
 
 class Containers(NamedTuple):
     """`started` is when the last of those that run did, `lagging` the first one that KubeVirt waits for: empty for
-    none, None where that is not said. `waiting` are name, reason and message of the first one that waits to start;
-    empty for none.
+    none, None where that is not said. `waiting` are name, reason and message of the first one that waits to start, or
+    of the init container that the others wait for, whose reason is INITIALIZES; empty for none.
     """
 
     started: float | None = None
@@ -76,10 +77,10 @@ def containers_of(statuses: msgspec.Raw, initial: msgspec.Raw) -> Containers:
     nothing.
     """
     try:
-        found = _read(statuses)
+        found, before = _read(statuses), _read(initial)
         running = [each.state.running for each in found if each.state and each.state.running]
         started = max(filter(None, (epoch(each.started_at) for each in running)), default=None)
-        waiting = next(filter(None, map(_waits, (*_read(initial), *found))), ())
+        waiting = next(filter(None, (*map(_initializes, before), *map(_waits, (*before, *found)))), ())
     except (msgspec.DecodeError, ValueError):
         return UNSAID
     lagging = next((each for each in map(_lags, found) if each), "") if found else None
@@ -99,6 +100,12 @@ def guest_ended(statuses: msgspec.Raw) -> bool:
 
 def _read(statuses: msgspec.Raw) -> list[_Status]:
     return [each for each in decoded(_STATUSES, bytes(statuses) or b"null") or () if each]
+
+
+def _initializes(status: _Status) -> tuple[str, ...]:
+    """Of an init container that runs: one that goes on beside the others gets ready, any other has to end first."""
+    running = status.state is not None and status.state.running is not None
+    return ((status.name or "")[:_LONGEST], INITIALIZES, "") if running and not status.ready else ()
 
 
 def _waits(status: _Status) -> tuple[str, ...]:

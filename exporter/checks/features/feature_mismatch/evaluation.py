@@ -12,8 +12,8 @@ from ....domain.acts import NOTHING_FORBIDDEN, Act, Forbids, acts_of
 from ....domain.features.configuration import Effective, chosen, forecast
 from ....domain.features.hco import REVERTED, Way, way_of_gate, way_of_setting
 from ....domain.features.requests import network_requests, requests_of
-from ....facts.naming import filled
-from ....facts.record import Ref, UnansweredError
+from ....facts.naming import counted, filled, named
+from ....facts.record import Ref, UnansweredError, UnseenError
 from ....facts.rule import Ground, Request, Rule, Stage
 from ....facts.rules import BY_ID, OF_NETWORKS
 from ....facts.text_cache import remembered
@@ -24,7 +24,6 @@ from ....findings.severity import Severity
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.storage import StorageClass
 from ....store.kinds.virtual_machine import TEMPLATE_MISSING, VirtualMachine
-from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .._brought import with_bringers
 from .states import IGNORED, MismatchState, Pair, check_of, message, migration_fails, pairs, state_of, texts_of
 
@@ -35,6 +34,7 @@ _TEXTS = Texts("feature_mismatch")
 
 # Reasons of which the text without a name is for who has only that: an alert, and `steward explain`.
 _APART = ("PendingBlocked", "StartBlocked", "StoppedRequestsDisabled")
+_DECIDED = ("PendingBlocked", "StartBlocked")  # with by what to decide, where there is room for it
 _SETTINGS = {"PersistentReservation": "persistentReservationConfiguration.enabled"}  # once the gate is GA
 _CLAIMS = ("virt-controller then restarts.",)
 _RESTARTS = {
@@ -75,8 +75,9 @@ def next_step(texts: Texts, reason: str, rule: Rule, known: Effective, change: A
     if reason in ("RunningStartedBefore", "StoppedRequestsDisabled") and rule.bites(known) in IGNORED:
         return texts.next(reason, "ignored")
     variant = "state" if rule.id == "persistent_state" else "either" if reason in _APART else ""
-    of = f"{variant}_named" if variant else "named"
-    said = (texts.next_if_short(reason, of, change=each) for each in filter(None, change))
+    decided = ("either_decided",) if variant == "either" and reason in _DECIDED else ()
+    of = (*decided, f"{variant}_named" if variant else "named")
+    said = (texts.next_if_short(reason, *of, change=each) for each in filter(None, change))
     return next(filter(None, said), "") or texts.next(reason, variant)
 
 
@@ -138,7 +139,7 @@ def mismatches(
     """
     found = pairs(view)
     if storage is None and injected is None:
-        yield from (_invalid(pair.vm, pair.vmi) for pair in found if pair.vm is not None and pair.vm.invalid)
+        yield from (_invalid(view, pair, pair.vm) for pair in found if pair.vm is not None and pair.vm.invalid)
     kubevirt = chosen(view.all(KubeVirt))
     known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
     for pair in found:
@@ -221,15 +222,36 @@ def _states(
     return found
 
 
-def _invalid(vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> Finding:
-    runs = "running" if vmi is not None and not vmi.final else "stopped"
+def _refused_too(view: View, pair: Pair) -> list[str]:
+    """The features for which KubeVirt rejects the same edit; none where its configuration can't be seen."""
+    try:
+        kubevirt = chosen(view.all(KubeVirt))
+    except UnseenError:
+        return []
+    known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
+    if isinstance(known, str):
+        return []
+    return [rule.id for rule in refusals(Ground(known, None, None), _asked(view, pair, kubevirt)[0])]
+
+
+def _invalid(view: View, pair: Pair, vm: VirtualMachine) -> Finding:
+    runs = "running" if pair.vmi is not None and not pair.vmi.final else "stopped"
+    others = [] if vm.invalid == TEMPLATE_MISSING else _refused_too(view, pair)
+    if vm.invalid == TEMPLATE_MISSING:
+        step = _TEXTS.next("InvalidVM", "template")
+    elif others:
+        beside, many = f"{runs}_beside", counted(len(others), "feature")
+        step = _TEXTS.next_if_short("InvalidVM", beside, features=named(others))
+        step = step or _TEXTS.next("InvalidVM", beside, features=many)
+    else:
+        step = _TEXTS.next("InvalidVM", runs)
     return Finding(
         reason="InvalidVM",
         severity=Severity.WARNING,
         subject=vm.ref,
         message=_TEXTS.message("InvalidVM", why=vm.invalid),
-        next=_TEXTS.next("InvalidVM", "template" if vm.invalid == TEMPLATE_MISSING else runs),
-        evidence={"why": [vm.invalid]},
+        next=step,
+        evidence={"why": [vm.invalid], "refused": others} if others else {"why": [vm.invalid]},
     )
 
 

@@ -15,9 +15,10 @@ from ....facts.record import Record, Ref, UnansweredError
 from ....facts.rule import Ground, Request, Rule
 from ....facts.rules import BY_ID
 from ....facts.versions import Version
+from ....findings.advice import with_commands
 from ....findings.check import View
 from ....findings.finding import Finding
-from ....findings.pages import Texts, reasons_of
+from ....findings.pages import Texts, command, reasons_of
 from ....findings.severity import Severity
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
@@ -188,6 +189,8 @@ def _finding(view: View, record: VirtualMachine | VirtualMachineInstance, lack: 
         next=_step(reason, lack),
         evidence=_evidence(vmi, lack),
     )
+    if commands := _commands(reason, lack):
+        found = with_commands(found, commands)
     # Of a VMI nothing is said: it stays here whatever becomes of its VM's instancetype.
     if isinstance(record, VirtualMachineInstance):
         return found
@@ -210,8 +213,22 @@ def _step(reason: str, lack: _Lack) -> str:
     return TEXTS.next_if_short(reason, lack.things[0].partition(" ")[0], thing=thing)
 
 
+def _commands(reason: str, lack: _Lack) -> tuple[str, ...]:
+    """None of its own where a node has to have a label: those of the reason."""
+    if not _resource(lack):
+        return ()
+    nodes = {command("nodes_in_full"): command("nodes_with")}
+    return tuple(nodes.get(each, each) for each in REASONS[reason].commands)
+
+
+def _resource(lack: _Lack) -> str:
+    """The one that is all that is lacking, as nodes and pods name it; empty where that is something else."""
+    kind, _, thing = lack.things[0].partition(" ")
+    return thing if kind == "resource" and len(lack.things) == 1 else ""
+
+
 def _evidence(vmi: VirtualMachineInstance | None, lack: _Lack) -> dict[str, Any]:
-    facts: dict[str, Any] = {"needs": list(lack.things)}
+    facts: dict[str, Any] = {"needs": list(lack.things), "resource": _resource(lack)}
     facts["version"] = str(lack.configuration.version)
     if lack.rule.gate:
         facts |= {"gate": lack.rule.gate, "source": lack.configuration.source(lack.rule.gate)}

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import msgspec
+
+from ....domain.acts import Act
 from ....domain.drains.eviction import strategy_of
 from ....domain.features.configuration import Effective, chosen
 from ....domain.features.indexes import LETS, NEEDED, Need, needs
@@ -19,13 +22,14 @@ from ....facts.record import Record, UnansweredError
 from ....facts.selector import Requirement
 from ....facts.text_cache import remembered
 from ....facts.versions import Version
+from ....findings.advice import with_commands
 from ....findings.check import View
 from ....findings.finding import Finding
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.node import CORDON, Node
 from ....store.kinds.virtual_machine import VirtualMachine
 from ....store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
-from .evaluation import NATIVE, TEXTS, held_up, may_migrate, offerers, related, state, things_of
+from .evaluation import NATIVE, REASONS, TEXTS, held_up, may_migrate, offerers, related, state, things_of
 
 # What the launcher pod of a VM or VMI asks of its node, as pkg/virt-controller/services of kubevirt/kubevirt makes it.
 #
@@ -104,6 +108,7 @@ def _pod(
 
 
 _FEATURE = "placement"
+_RESTARTS = ("kubectl cordon NODE", "virtctl restart -n NAMESPACE VMNAME")
 # A target has the source's CPU vendor in 1.6 and in 1.7 from these on, and in all later releases.
 _SAME_VENDOR = (Version(1, 6, 4), Version(1, 7, 1))
 _NATURE = "node.kubernetes.io/"  # taints that say how the node is: that a pod is there does not mean it tolerates them
@@ -197,7 +202,7 @@ def _lacking(ground: _Ground, record: Record, pod: NodeDemand | None, demand: De
     if not isinstance(record, VirtualMachineInstance):
         return None
     runs = bool(record.node) and record.phase not in PENDING
-    home = nodes.node(record.node) if runs else None
+    home, fresh = nodes.node(record.node) if runs else None, pod
     if home is not None:
         pod = _tolerating(pod, home)
     ruling = nodes.ruling(pod)
@@ -209,7 +214,17 @@ def _lacking(ground: _Ground, record: Record, pod: NodeDemand | None, demand: De
         return None
     if ruling.fitting and not nodes.stuck(pod, moving) & own:
         return None
-    return _finding(ground, record, nodes.without(nodes.moved(pod, moving, record.node), own), stuck=True)
+    found = _finding(ground, record, nodes.without(nodes.moved(pod, moving, record.node), own), stuck=True)
+    return _restarting(found) if nodes.ruling(fresh).fitting & ~own and record.vm_uid else found
+
+
+def _restarting(found: Finding) -> Finding:
+    """Of a VMI that only a migration keeps where it is, by the CPU that its guest has: a restart gives it another."""
+    step = TEXTS.next_if_short(found.reason, "restart", node=found.node)
+    if not step:
+        return found
+    found = msgspec.structs.replace(found, next=step, does=(Act.RESTART,))
+    return with_commands(found, (*REASONS[found.reason].commands, *_RESTARTS))
 
 
 def _tolerating(pod: NodeDemand, home: Node) -> NodeDemand:

@@ -47,14 +47,16 @@ def _not_owned(context: Context, resolution: Resolution, revision: ControllerRev
         whose, owner = "gone", "a deleted VM of this name"
     elif not revision.owner_uid:
         whose, owner = "ownerless", "none"
-    return context.finding(
+    found = context.finding(
         reason,
         Severity.WARNING,
         role,
         TEXTS.message(reason, whose, revision=revision.name, role=role.value, owner=owner),
         evidence={"owner": owner},
-        step=TEXTS.next(reason, whose, owner=owner),
+        step=TEXTS.next_if_short(reason, whose, owner=owner),
     )
+    # Nothing that is written by itself makes another one of it.
+    return msgspec.structs.replace(found, remediation="") if whose == "other" else found
 
 
 def _labelless(context: Context, resolution: Resolution, stash: Stash) -> Finding | None:

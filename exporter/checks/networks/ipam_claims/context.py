@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from heapq import nsmallest
 from itertools import chain
@@ -13,7 +13,7 @@ from ....facts.pool import AddressPlace
 from ....facts.record import Record, Ref, UnreadableFactError, UnseenError
 from ....facts.text_cache import Lazy
 from ....facts.vm_networks import claim_name
-from ....findings.advice import advised
+from ....findings.advice import with_commands
 from ....findings.check import View
 from ....findings.finding import Finding, Since
 from ....findings.pages import Texts, reasons_of
@@ -292,7 +292,7 @@ class ClaimContext:
             group=group,
             evidence={name: fact for name, fact in facts.items() if fact},
         )
-        return advised(found, replace(REASONS[reason], commands=commands)) if commands else found
+        return with_commands(found, commands) if commands else found
 
 
 def _pods(*found: Iterable[Record]) -> list[Pod]:

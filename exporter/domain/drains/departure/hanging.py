@@ -28,10 +28,12 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ....facts.naming import named
+from ....facts.placement import ANYWHERE
 from ....facts.times import UNKNOWN, Since, Time
 from ....store.indexes.drains import TARGET
 from ....store.kinds.node import Node
 from ....store.kinds.pod import DrainRole, Pod
+from ....store.kinds.pod_parts import INITIALIZES
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from .context import Departure, DrainState
 from .vmi import VMIContext, of
@@ -271,9 +273,20 @@ def hindrance(message: str) -> RuledOut | None:
 # (`handlePendingPodTimeout` in pkg/virt-controller/watch/migration/migration.go), and makes the next one where the VMI
 # still has to leave.
 
-_IMAGE = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError")
+# By the reason of a container that waits (pkg/kubelet/images/types.go and pkg/kubelet/kuberuntime of
+# kubernetes/kubernetes).
+_CASES = {
+    **dict.fromkeys(
+        ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"), "Image"
+    ),
+    "CreateContainerConfigError": "Config",
+    "CrashLoopBackOff": "Ends",
+    INITIALIZES: "Init",
+}
+_CPU_MODEL = "cpu-model-migration.node.kubevirt.io/"
 _CPU_FEATURE = "cpu-feature.node.kubevirt.io/"
 _CREATING = ("ContainerCreating", "PodInitializing")
+_LONGEST_LABELS = 28  # characters of a next step
 
 
 def unschedulable(own: VMIContext) -> Pod | None:
@@ -297,15 +310,17 @@ def _unplaced(own: VMIContext, migration: VirtualMachineInstanceMigration, pod: 
     # Without preemption, which never helps a pod without a priority of its own, and doubles the text.
     conditions = [f"{each.nodes} {each.condition}" for each in ruled_out(pod.unschedulable)]
     case = "Stale" if stale else first.kind if first is not None else ""
+    case = "HostModel" if case == "Selector" and _has_cpu_of_its_node(own, pod) else case
+    avoided = _avoided(pod) if case == "AntiAffinity" else ""
     made = of(
         own,
         DrainState.BLOCKED,
         "TargetUnschedulable",
         f"no node can run the target pod of the VMI's migration: {', '.join(conditions) or pod.unschedulable}"
         + (f". No node, not even {own.vmi.node}, has labels for CPU features {named(stale)}" if stale else ""),
-        case,
+        "Apart" if avoided else case,
         since=began,
-        values={"RESOURCE": first.lacking} if first is not None else {},
+        values={"RESOURCE": first.lacking if first is not None else "", "AVOIDED": avoided},
         migration=migration.name,
         pod=pod.name,
         scheduler=pod.unschedulable,
@@ -314,6 +329,23 @@ def _unplaced(own: VMIContext, migration: VirtualMachineInstanceMigration, pod: 
         ruledOut={each.condition: each.nodes for each in ruled_out(pod.unschedulable)} or None,
     )
     return replace(made, related=(migration.ref, pod.ref))
+
+
+def _has_cpu_of_its_node(own: VMIContext, pod: Pod) -> bool:
+    """Whether all that it asks of a node's labels is the CPU of the node that it leaves, and nothing is its VM's."""
+    asked = own.vmi.demand
+    fixed = any(each.key.startswith(_CPU_MODEL) for each in pod.placement.selector)
+    return fixed and asked.model == "host-model" and asked.placement == ANYWHERE
+
+
+def _avoided(pod: Pod) -> str:
+    """The labels of the pods that its anti-affinity keeps it apart from, beside the one that all launcher pods have;
+    empty where there are several such rules, or they are long.
+    """
+    terms = [each for each in pod.neighbours.terms if each.apart]
+    parts = terms[0].selector.requirements if len(terms) == 1 else ()
+    labels = ",".join(str(each) for each in parts if each.key != "kubevirt.io")
+    return labels if len(labels) <= _LONGEST_LABELS else ""
 
 
 def _stale(own: VMIContext, pod: Pod) -> list[str]:
@@ -328,34 +360,37 @@ def _stale(own: VMIContext, pod: Pod) -> list[str]:
 
 
 def _waiting(own: VMIContext, migration: VirtualMachineInstanceMigration, pod: Pod) -> Departure:
-    container, reason, message = pod.waiting
-    case, what = _case(pod, reason)
-    said = ": ".join(filter(None, (reason or "Waiting", message)))
+    container, case, said = waits_for(pod)
+    what = "its volumes or its network are missing, and " if case == "Sandbox" else ""
+    waits = "doesn't finish or get ready" if case == "Init" else f"waits ({said or 'Waiting'})"
     made = of(
         own,
         DrainState.MIGRATING,
         "TargetNotStarting",
-        f"target pod {pod.name} on {pod.node} doesn't start: {what}container {container} waits ({said})",
+        f"target pod {pod.name} on {pod.node} doesn't start: {what}container {container} {waits}",
         case,
         since=(pod.scheduled, Since.CONDITION),
         to=pod.node,
-        values={"TARGETPOD": pod.name, "TARGETNODE": pod.node},
+        values={"TARGETPOD": pod.name, "TARGETNODE": pod.node, "CONTAINER": container},
         migration=migration.name,
         targetPod=pod.name,
         targetNode=pod.node,
         container=container,
-        waiting=said,
+        waiting=said or "Waiting",
         cause=case,
     )
     return replace(made, related=(migration.ref, pod.ref))
 
 
-def _case(pod: Pod, reason: str) -> tuple[str, str]:
-    if reason in _IMAGE:
-        return "Image", ""
-    if reason in _CREATING and pod.sandboxed == "False":
-        return "Sandbox", "its volumes or its network are missing, and "
-    return ("Creating" if reason in _CREATING else "Container"), ""
+def waits_for(pod: Pod) -> tuple[str, str, str]:
+    """The container that keeps a pod from starting, a case of next steps, and what the kubelet says of it; empty where
+    it says nothing.
+    """
+    container, reason, message = pod.waiting or ("", "", "")
+    said = "" if reason == INITIALIZES else ": ".join(filter(None, (reason, message)))
+    if reason in _CREATING or not reason:
+        return container, "Sandbox" if reason and pod.sandboxed == "False" else "Creating" if reason else "", said
+    return container, _CASES.get(reason, "Container"), said
 
 
 def explained(own: VMIContext, made: Departure) -> Departure:

@@ -65,7 +65,15 @@ def _worked_off(own: VMIContext) -> Departure:
 
 
 def _beside(made: Departure, other: Departure | None) -> Departure:
-    return replace(made, also=(*made.also, other)) if other is not None else made
+    """With another departure that is true, too: of an evacuation request that only a migration ends, what holds that
+    migration up is to be mended first.
+    """
+    if other is None:
+        return made
+    if other.remedy.of == ("RequestOnSchedulableNode", "Kept") and made.state is not DrainState.WAITING:
+        remedy = remedy_of("RequestOnSchedulableNode", "Blocked")
+        other = replace(other, remedy=remedy, values={**other.values, "BLOCKER": made.reason})
+    return replace(made, also=(*made.also, other))
 
 
 def failing(own: VMIContext, failed: list[VirtualMachineInstanceMigration], *, given_up: bool = False) -> Departure:

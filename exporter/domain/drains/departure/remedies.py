@@ -30,7 +30,8 @@ _RUNNING = "kubectl get virtualmachineinstancemigrations.kubevirt.io -A"
 _LIMITS = "kubectl get kubevirts.kubevirt.io -A -o jsonpath='{.items[*].spec.configuration.migrations}'"
 _PODS = "kubectl get pods -n NAMESPACE -o wide"
 _EVENTS = "kubectl get events -n NAMESPACE --sort-by=.lastTimestamp"
-_QUOTAS = "kubectl get resourcequotas -n NAMESPACE -o yaml"
+_QUOTAS = "kubectl describe resourcequotas -n NAMESPACE"
+_OUT_OF_SERVICE = "kubectl taint nodes NODE node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 _HANDLERS = "kubectl get pods -A -l kubevirt.io=virt-handler -o wide"
 _NODES = "kubectl get nodes -o wide"
 _CONTROLLER = "kubectl get pods -A -l kubevirt.io=virt-controller"
@@ -95,10 +96,12 @@ _BY_REASON = {
     "TargetUnschedulable/Resource": _does((_PODS, _NODES)),
     "TargetUnschedulable/Device": _does((_HANDLERS, _PODS, _NODES)),
     "TargetUnschedulable/Selector": _does((_PODS, _NODES)),
+    "TargetUnschedulable/HostModel": _does((_RESTART, _PODS, _NODES), Act.RESTART),
     "TargetUnschedulable/Stale": _does((_RESTART, _MIGRATIONS), Act.RESTART),
     "TargetUnschedulable/Taint": _does((_PODS, _NODES)),
     "TargetUnschedulable/Cordoned": _does((_NODES,)),
     "TargetUnschedulable/AntiAffinity": _does((_PODS, _NODES)),
+    "TargetUnschedulable/Apart": _does((_PODS, _NODES)),
     "TargetUnschedulable/PodAffinity": _does((_PODS, _NODES)),
     "TargetUnschedulable/Spread": _does((_PODS, _NODES)),
     "TargetUnschedulable/Volume": _does((_PODS, _EVENTS)),
@@ -121,6 +124,7 @@ _BY_REASON = {
     "MigrationHanging/SourceNode": _does((_NODES, _HANDLERS, _MIGRATIONS)),
     "RequestOnSchedulableNode": _does((_VMI, _CANCEL)),
     "RequestOnSchedulableNode/Kept": _does((_VMI, _MIGRATIONS)),
+    "RequestOnSchedulableNode/Blocked": _does((_VMI, _MIGRATIONS)),
     "RequestQueued": _does((_RUNNING, _LIMITS)),
     "RequestByWorkloadUpdate": _does((_MIGRATIONS,)),
     "DeschedulingQueued": _does((_RUNNING, _LIMITS)),
@@ -147,7 +151,13 @@ _BY_REASON = {
     "OrphanLauncherPod": _does(
         ("kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME", _DELETE_POD), Act.DELETE
     ),
-    "NodeLost": _does((_NODES, "kubectl get virtualmachineinstances.kubevirt.io -A -l kubevirt.io/nodeName=NODE")),
+    "NodeLost": _does(
+        (
+            "kubectl describe nodes NODE",
+            "kubectl get virtualmachineinstances.kubevirt.io -A -l kubevirt.io/nodeName=NODE",
+            _OUT_OF_SERVICE,
+        )
+    ),
     "NodeUnheard": _does((_HANDLERS, "kubectl get nodes NODE -o yaml")),
 }
 REMEDIES = {

@@ -80,7 +80,7 @@ def test_a_finding_is_explained_with_its_names(
         code, out, err = said(capsys, name, *dump)
         assert (code, err) == (0, "")
         assert out.startswith("critical ObjectMissing: VM shop/web\n\n")
-        assert "\nAlert:    VMInstancetypeMissing. Not urgent: the alert doesn't page. " in out
+        assert "\nAlert:    VMInstancetypeMissing. The alert doesn't page. " in out
         assert "kubectl get virtualmachines.kubevirt.io -n shop web " in out
 
 

@@ -38,7 +38,7 @@ async def test_a_critical_finding_says_whether_it_pages_and_why_not() -> None:
     pages = "<b>Urgent: the alert pages. Act at once.</b>"
     assert said["critical", "NoKVM"] == f"<code>KubeVirtFeatureGround</code>. {pages}"
     assert re.fullmatch(
-        "<code>VMFirmwareUUIDDuplicate</code>. Not urgent: the alert doesn&#39;t page. Both VMs run[^<]*",
+        "<code>VMFirmwareUUIDDuplicate</code>. The alert doesn&#39;t page. Both VMs run[^<]*",
         said["critical", "Duplicate"],
     )
     assert not any(pages in alert for (severity, _), alert in said.items() if severity != "critical")

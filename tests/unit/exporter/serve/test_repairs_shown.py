@@ -12,16 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 
 from demo.apiserver.server import kubeconfig
 from exporter.__main__ import main
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.checks import all_checks
+from exporter.cli.commands.explain import of_finding
 from exporter.cli.parsing import parsed
 from exporter.config.settings import Config, ReconcileSettings
 from exporter.engine.evaluate import at_once
 from exporter.kube.transport import Transport
+from exporter.questions.findings import Report
 from exporter.sidecar.repairs import Repairs, decoding
 
 from ....all_of import each_of
@@ -102,6 +105,17 @@ async def test_without_a_sidecar_nothing_is_said_of_repairs() -> None:
         whole, _ = await report(server)
     assert "reconcile" not in whole
     assert not any("repairs" in each for each in whole["findings"])
+
+
+async def test_a_finding_is_explained_with_its_repairs(server: Served) -> None:
+    first = fingerprints(server)[0]
+    say(server.repairs, "1", repair(first))
+    found = next(each for each in msgspec.convert((await report(server))[0], Report).findings if each.repairs)
+    text = of_finding(msgspec.structs.replace(found, check="ipam_claims", reason="OrphanClaim"), None)
+    assert "  repair: release_ipam_claim, planned (mode plan); PATCH ipamclaims" in text
+    assert "risk: address; loses: 10.0.0.5/24; undo: none" in text
+    assert "  $ steward reconcile approve 3f9c2a0011223344\n" in text
+    assert "Repair:" not in text
 
 
 async def test_repairs_change_the_tag_and_not_the_generation(server: Served) -> None:

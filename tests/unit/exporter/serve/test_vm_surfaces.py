@@ -173,7 +173,7 @@ Where it could migrate to
   None of 2 other nodes could take it: 1 lacks memory, 1 with taint
     gpu:NoSchedule.
     => Free memory on another node, or add a node.
-       Look:
+       Look, as a cluster administrator:
        kubectl describe nodes
     node02  no: lacks memory (needs 4 GiB, has 1 GiB free)
     node03  no: with taint gpu:NoSchedule

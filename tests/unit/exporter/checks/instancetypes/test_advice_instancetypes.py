@@ -57,7 +57,7 @@ def test_a_stopped_vm_cannot_start_and_one_that_runs_cannot_be_stopped(reason: s
 @pytest.mark.parametrize(
     ("owner", "said", "step"),
     [
-        ({"vm": "web", "owner": "u2"}, "belongs to VirtualMachine web.", "Do not take the ControllerRevision from"),
+        ({"vm": "web", "owner": "u2"}, "belongs to VirtualMachine web.", "Do not take it from VirtualMachine web"),
         ({"owner": "u2"}, "belongs to a deleted VM of the same name.", "Before garbage collection deletes it"),
         ({}, "has no owner.", "If no other VM or snapshot uses it"),
     ],

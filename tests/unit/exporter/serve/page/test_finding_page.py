@@ -57,6 +57,22 @@ async def test_the_runbook_has_the_names_of_the_vm_and_of_kubevirt(http: aiohttp
     assert "KUBEVIRTNAMESPACE=kubevirt KUBEVIRTNAME=kubevirt" in runbook
 
 
+async def test_parts_for_other_reasons_or_kinds_have_no_names_of_the_finding(http: aiohttp.ClientSession) -> None:
+    finding, html = await found(http, "RevisionNotOwned")
+    name = finding["subject"]["name"]
+    own, *others = section(html, "runbook").split("<details")
+    apart = [each.partition("</details>") for each in others]
+    assert any("$NAME" in part for part, _, _ in apart)
+    assert not any(re.search(rf"\b{name}\b", part) for part, _, _ in apart)
+    assert name in "".join((own, *(after for _, _, after in apart)))
+    _, html = await found(http, "SharedRevision")  # of a clone: which VM gets one of its own is known
+    assert re.search(r"NAMESPACE=shop VMNAME=\S+ ROLE=instancetype", section(html, "runbook"))
+    _, html = await found(http, "ObjectMissing")
+    assert "virtualmachinepools" not in section(html, "runbook").replace(
+        "VirtualMachinePool) OF=virtualmachinepools", ""
+    )
+
+
 async def test_no_runbook_has_the_names_of_one_that_keeps_what_others_share(http: aiohttp.ClientSession) -> None:
     every = json.loads((await get(http, "/api/v1/findings"))[1])["findings"]
     shared = [each for each in every if each["evidence"].get("keeper")]

@@ -86,6 +86,53 @@ def test_each_reason_is_told_what_to_do(name: str) -> None:
     assert [reason for reason, said in words.items() if len(said) < 20] == []
 
 
+MAKERS = {
+    "virtualmachinepools.pool.kubevirt.io": "VirtualMachinePool",
+    "virtualmachineinstancereplicasets.kubevirt.io": "VirtualMachineInstanceReplicaSet",
+}
+
+
+@each_of("name", sorted(texts()))
+def test_what_is_for_pools_and_replica_sets_names_no_vm(name: str) -> None:
+    reasons = {n for check in all_checks() for n, reason in check.reasons.items() if reason.alert == name}
+    for block in (block for section in sections(texts()[name], reasons) for block in section.blocks):
+        for maker, kind in MAKERS.items():
+            text = "\n".join(token.content for token in block.tokens if token.type == "fence")
+            both = len([each for each in MAKERS if f"{each} -n" in text]) > 1  # one of them for whichever it is
+            for line in text.splitlines():
+                if line.startswith("kubectl get " + maker) and '"$NAME"' in line and not both:
+                    assert block.kind == kind, line
+
+
+def test_commands_for_another_kind_stand_apart_with_the_paragraph_above_them() -> None:
+    text = """## Diagnosis
+
+**`One`**: read the VM:
+
+```sh
+kubectl get virtualmachines.kubevirt.io -n "$NAMESPACE" "$VMNAME" -o yaml
+```
+
+For a pool, read that:
+
+```sh
+kubectl get virtualmachinepools.pool.kubevirt.io -n "$NAMESPACE" "$NAME" -o yaml
+```
+
+Go on.
+"""
+    (section,) = sections(text, ("One",))
+    found = [(each.kind, each.tokens[1].content, sorted(each.reasons)) for each in section.blocks]
+    assert found == [
+        ("", "**`One`**: read the VM:", ["One"]),
+        ("VirtualMachinePool", "For a pool, read that:", ["One"]),
+        ("", "Go on.", ["One"]),
+    ]
+    one = frozenset(("One",))
+    assert [each.concerns(one, "VirtualMachine") for each in section.blocks] == [True, False, True]
+    assert all(each.concerns(one, "VirtualMachinePool") and each.concerns(one, "") for each in section.blocks)
+
+
 def test_names_stand_in_place_of_variables_where_a_shell_puts_them() -> None:
     names = names_in(TEXT, {"namespace": "shop", "vm": "db"})
     assert names == {"NAMESPACE": "shop", "VMNAME": "db"}
