@@ -325,7 +325,7 @@ def names_for_runbook(finding: FindingReport, kubevirt: Ref | None = None) -> di
 
     Of one of several with one value, none of its own if the runbook changes another one, or it isn't known which one.
     """
-    subject, pdb, resource = finding.subject, finding.evidence.get("pdb"), finding.evidence.get("resource")
+    subject, pdb, device = finding.subject, finding.evidence.get("pdb"), finding.evidence.get("device")
     shared = {label: getattr(finding, label) for label in _LABELS}
     if keeps(finding) or _acts_left_out(finding):
         return {label: shared[label] for label in ("network", "feature", "reason", "group")}
@@ -340,7 +340,7 @@ def names_for_runbook(finding: FindingReport, kubevirt: Ref | None = None) -> di
         "kubevirt namespace": kubevirt.namespace if kubevirt else "",
         "kubevirt name": kubevirt.name if kubevirt else "",
         "pdb": pdb if isinstance(pdb, str) else "",
-        "resource": resource if isinstance(resource, str) else "",
+        "device": device if isinstance(device, str) else "",
     }
 
 

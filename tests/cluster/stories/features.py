@@ -193,7 +193,7 @@ def _on_a_cordoned_node(stage: Stage, vm: Callable[[Stage], None]) -> Values:
     _node(stage, stage.namespace, cordoned=True, offers=True)
     _node(stage, f"{stage.namespace}-other")
     vm(stage)
-    return {"CORDONEDNODE": stage.namespace}
+    return {"CORDONEDNODE": stage.namespace, "DEVICE": DEVICE}
 
 
 def _to_start(stage: Stage) -> None:
@@ -210,7 +210,7 @@ def _alone(stage: Stage) -> Values:
     _node(stage, f"{stage.namespace}-other", cordoned=True, offers=True)
     _node(stage, f"{stage.namespace}-third")
     _vmi(stage, _vm(stage, _with_device), migratable=True)
-    return {"CORDONEDNODE": f"{stage.namespace}-other"}
+    return {"CORDONEDNODE": f"{stage.namespace}-other", "DEVICE": DEVICE}
 
 
 # -- the configuration

@@ -215,20 +215,20 @@ def _step(reason: str, lack: _Lack) -> str:
 
 def _commands(reason: str, lack: _Lack) -> tuple[str, ...]:
     """None of its own where a node has to have a label: those of the reason."""
-    if not _resource(lack):
+    if not _device(lack):
         return ()
     nodes = {command("nodes_in_full"): command("nodes_with")}
     return tuple(nodes.get(each, each) for each in REASONS[reason].commands)
 
 
-def _resource(lack: _Lack) -> str:
+def _device(lack: _Lack) -> str:
     """The one that is all that is lacking, as nodes and pods name it; empty where that is something else."""
     kind, _, thing = lack.things[0].partition(" ")
     return thing if kind == "resource" and len(lack.things) == 1 else ""
 
 
 def _evidence(vmi: VirtualMachineInstance | None, lack: _Lack) -> dict[str, Any]:
-    facts: dict[str, Any] = {"needs": list(lack.things), "resource": _resource(lack)}
+    facts: dict[str, Any] = {"needs": list(lack.things), "device": _device(lack)}
     facts["version"] = str(lack.configuration.version)
     if lack.rule.gate:
         facts |= {"gate": lack.rule.gate, "source": lack.configuration.source(lack.rule.gate)}
