@@ -189,7 +189,10 @@ class Repairs:
     def approved(self, finding: Object, sidecar: Sidecar) -> Object:
         """The plan, carried out once a person has approved of it, and not before. The sidecar runs in mode approve."""
         target = finding["fingerprint"], self.remediation.id
-        waits = wait_until(lambda: self._shown(sidecar, *target, "waiting"), PATIENCE, "the plan waits", every=0.1)
+        try:
+            waits = wait_until(lambda: self._shown(sidecar, *target, "waiting"), PATIENCE, "the plan waits", every=0.1)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; of {target} the sidecar shows {sidecar.plans()}; {sidecar}") from error
         plan = self.plan(finding)
         assert plan["state"] == "planned", plan
         for field in ("hash", "write", "effect", "risk", "undo"):

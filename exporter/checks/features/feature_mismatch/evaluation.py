@@ -14,7 +14,7 @@ from ....domain.features.hco import REVERTED, Way, way_of_gate, way_of_setting
 from ....domain.features.requests import network_requests, requests_of
 from ....facts.naming import counted, filled, named
 from ....facts.record import Ref, UnansweredError, UnseenError
-from ....facts.rule import Ground, Request, Rule, Stage
+from ....facts.rule import FIELDS, Ground, Request, Rule, Stage
 from ....facts.rules import BY_ID, OF_NETWORKS
 from ....facts.text_cache import remembered
 from ....findings.check import View
@@ -34,12 +34,20 @@ _TEXTS = Texts("feature_mismatch")
 
 # Reasons of which the text without a name is for who has only that: an alert, and `steward explain`.
 _APART = ("PendingBlocked", "StartBlocked", "StoppedRequestsDisabled")
+# Reasons that have all rejected fields removed at once, which is not to be done to those that keep the guest's state.
+_ALL_AT_ONCE, _STATE = ("StartBlocked", "StoppedRequestsDisabled", "NotEditable"), "persistent_state"
 _DECIDED = ("PendingBlocked", "StartBlocked")  # with by what to decide, where there is room for it
 _SETTINGS = {"PersistentReservation": "persistentReservationConfiguration.enabled"}  # once the gate is GA
 _CLAIMS = ("virt-controller then restarts.",)
 _RESTARTS = {
     "PersistentReservation": ("virt-handler then restarts on every node.",),
     **dict.fromkeys(("GPUsWithDRA", "HostDevicesWithDRA", "NetworkDevicesWithDRA"), _CLAIMS),
+}
+_ENTRIES = {
+    "permitted_host_devices": (
+        "An entry of pciHostDevices has resourceName and pciVendorSelector (vendor:device, by `lspci -nn`).",
+        "One of mediatedDevices has resourceName and mdevNameSelector.",
+    )
 }
 _LEFT = (
     "If KubeVirt already made a PVC of the missing StorageClass, delete that Pending PVC first. "
@@ -63,7 +71,7 @@ def change_of(rule: Rule, known: Effective, by_hco: bool, refused: tuple[str, ..
     way = " ".join(each.sentence(on) for each, on in ways.items()) if by_hco else own
     if not way:
         return Allowing("", "")
-    full = " ".join((way, *((REVERTED,) if by_hco else ()), *_RESTARTS.get(gate, ())))
+    full = " ".join((way, *((REVERTED,) if by_hco else ()), *_RESTARTS.get(gate, ()), *_ENTRIES.get(rule.id, ())))
     return Allowing(full, " ".join(each.brief(on) for each, on in ways.items()).strip() if by_hco else own)
 
 
@@ -74,7 +82,7 @@ def next_step(texts: Texts, reason: str, rule: Rule, known: Effective, change: A
         return texts.next(reason, "only", version=known.version)
     if reason in ("RunningStartedBefore", "StoppedRequestsDisabled") and rule.bites(known) in IGNORED:
         return texts.next(reason, "ignored")
-    variant = "state" if rule.id == "persistent_state" else "either" if reason in _APART else ""
+    variant = "state" if rule.id == _STATE else "either" if reason in _APART else ""
     decided = ("either_decided",) if variant == "either" and reason in _DECIDED else ()
     of = (*decided, f"{variant}_named" if variant else "named")
     said = (texts.next_if_short(reason, *of, change=each) for each in filter(None, change))
@@ -170,11 +178,14 @@ def _of(
 ) -> Iterator[Finding]:
     now = _states(ground, pair, asked)
     others = [each.id for each, (of, _) in now.items() if of.reason == "PendingStartedBefore"]
+    keeps = any(each.id == _STATE for each in now)
     for rule, (state, whys) in now.items():
         change = _change(rule, ground, asked, kubevirt)
         found = _finding(pair, rule, state, whys, ground.configuration, kubevirt, change)
         if state.reason == "PendingBlocked" and others:
             found = _without_restart(found, change, others[0])
+        if keeps and rule.id != _STATE and state.reason in _ALL_AT_ONCE:
+            found = msgspec.structs.replace(found, next=_TEXTS.next(state.reason, "beside_state"))
         yield _brought(view, pair, found, asked[0], ground)
     target = forecast(kubevirt)
     if target is None:
@@ -239,9 +250,11 @@ def _invalid(view: View, pair: Pair, vm: VirtualMachine) -> Finding:
     others = [] if vm.invalid == TEMPLATE_MISSING else _refused_too(view, pair)
     if vm.invalid == TEMPLATE_MISSING:
         step = _TEXTS.next("InvalidVM", "template")
+    elif _STATE in others:
+        step = _TEXTS.next("InvalidVM", "state")
     elif others:
         beside, many = f"{runs}_beside", counted(len(others), "feature")
-        step = _TEXTS.next_if_short("InvalidVM", beside, features=named(others))
+        step = _TEXTS.next_if_short("InvalidVM", beside, features=named([FIELDS.get(each, each) for each in others]))
         step = step or _TEXTS.next("InvalidVM", beside, features=many)
     else:
         step = _TEXTS.next("InvalidVM", runs)
@@ -301,7 +314,7 @@ def _commands(reason: str, rule: Rule, kubevirt: KubeVirt, change: Allowing, pai
     if reason != "HealsAtRestart":
         if change.full or apart:
             own.append(edit_of(kubevirt))
-        if pair.vm is not None and not apart and not (change.full and rule.id == "persistent_state"):
+        if pair.vm is not None and not apart and not (change.full and rule.id == _STATE):
             own.append(command("edit_vm"))
     one = pair.vm or pair.vmi
     values = {"NAMESPACE": one.namespace, "NAME": one.name, "VMNAME": one.name} if one is not None else {}
@@ -328,7 +341,7 @@ _LOSES = Forbids((Act.STOP, Act.RESTART, Act.END), "its next start can delete th
 
 def _heals_without_state(reason: str, rule: Rule) -> bool:
     """Whether the start after which all is well is one without the state that the guest had."""
-    return reason == "HealsAtRestart" and rule.id == "persistent_state"
+    return reason == "HealsAtRestart" and rule.id == _STATE
 
 
 def _forbids(rule: Rule, stage: Stage, pair: Pair, state: MismatchState) -> Forbids | None:

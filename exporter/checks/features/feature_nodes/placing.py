@@ -108,7 +108,7 @@ def _pod(
 
 
 _FEATURE = "placement"
-_RESTARTS = ("kubectl cordon NODE", "virtctl restart -n NAMESPACE VMNAME")
+_CORDON, _RESTART = "kubectl cordon NODE", "virtctl restart -n NAMESPACE VMNAME"
 # A target has the source's CPU vendor in 1.6 and in 1.7 from these on, and in all later releases.
 _SAME_VENDOR = (Version(1, 6, 4), Version(1, 7, 1))
 _NATURE = "node.kubernetes.io/"  # taints that say how the node is: that a pod is there does not mean it tolerates them
@@ -215,16 +215,19 @@ def _lacking(ground: _Ground, record: Record, pod: NodeDemand | None, demand: De
     if ruling.fitting and not nodes.stuck(pod, moving) & own:
         return None
     found = _finding(ground, record, nodes.without(nodes.moved(pod, moving, record.node), own), stuck=True)
-    return _restarting(found) if nodes.ruling(fresh).fitting & ~own and record.vm_uid else found
+    return _restarting(found, home) if nodes.ruling(fresh).fitting & ~own and record.vm_uid else found
 
 
-def _restarting(found: Finding) -> Finding:
-    """Of a VMI that only a migration keeps where it is, by the CPU that its guest has: a restart gives it another."""
-    step = TEXTS.next_if_short(found.reason, "restart", node=found.node)
+def _restarting(found: Finding, home: Node | None) -> Finding:
+    """Of a VMI that only a migration keeps where it is, by the CPU that its guest has: a restart gives it another, and
+    on another node if its own is cordoned.
+    """
+    closed = home is not None and home.unschedulable
+    step = TEXTS.next_if_short(found.reason, "closed" if closed else "restart", node=found.node)
     if not step:
         return found
     found = msgspec.structs.replace(found, next=step, does=(Act.RESTART,))
-    return with_commands(found, (*REASONS[found.reason].commands, *_RESTARTS))
+    return with_commands(found, (*REASONS[found.reason].commands, *(() if closed else (_CORDON,)), _RESTART))
 
 
 def _tolerating(pod: NodeDemand, home: Node) -> NodeDemand:

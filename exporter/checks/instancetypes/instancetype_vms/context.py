@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ....domain.identity import owned
-from ....domain.instancetypes.resolving import ReferenceMode, Resolution, resolve
+from ....domain.instancetypes.resolving import ReferenceMode, Resolution, resolve, undecodable
 from ....facts.matching import ROLES, MatcherRole, kind_of
 from ....findings.advice import filled, values_of
 from ....findings.check import View
 from ....findings.finding import Finding, Since
 from ....findings.pages import Texts, command, reasons_of
 from ....findings.severity import Severity
+from ....store.kinds.controller_revision import ControllerRevision, Stash
 from ....store.kinds.instancetypes import RESOURCES
 from ....store.kinds.kube_virt import KubeVirt
 from ....store.kinds.virtual_machine import VirtualMachine
@@ -27,6 +28,16 @@ _CLUSTER_WIDE = tuple(role.cluster_wide for role in ROLES)
 _READ_OBJECT = command("read_object")
 _READ_CLUSTER_OBJECT = _READ_OBJECT.replace(" -n NAMESPACE", "")
 _WANT_TO_RUN = ("Always", "Once", "RerunOnFailure")
+
+
+_OLD = ("v1alpha1", "v1alpha2")
+# pkg/instancetype/compatibility of kubevirt/kubevirt, in earlier releases pkg/instancetype
+_NOT_DECODED, _REPORTED = "failed to decode object in ControllerRevision", "condition Failure of the VM says so"
+
+
+def old_version(stash: Stash) -> str:
+    """The version that it is of by its label or its content, where KubeVirt 1.7 does not decode that; else empty."""
+    return next((each for each in (stash.object_version, stash.version) if each.rpartition("/")[2] in _OLD), "")
 
 
 class Context(NamedTuple):
@@ -68,6 +79,17 @@ class Context(NamedTuple):
         """Of what keeps it from starting: critical if the VM runs or should run."""
         needed = self.vm.run_strategy in _WANT_TO_RUN or self.running
         return Severity.CRITICAL if needed else Severity.WARNING
+
+    def undecodable(self, revision: ControllerRevision, role: MatcherRole) -> str:
+        """Why KubeVirt can't decode the object in a ControllerRevision, by what it knows, or as it reports itself of an
+        old version; empty if it can.
+        """
+        return undecodable(revision, role, self.release) or (_REPORTED if self.reported(revision) else "")
+
+    def reported(self, revision: ControllerRevision) -> bool:
+        """Whether KubeVirt says itself that it can't decode this one, which is of an old version."""
+        failed = self.vm.failure == "FailedCreate" and _NOT_DECODED in self.vm.failed
+        return failed and revision.stash is not None and bool(old_version(revision.stash))
 
     def finding(
         self,

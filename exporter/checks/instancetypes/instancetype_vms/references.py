@@ -6,7 +6,7 @@ import msgspec
 
 from ....domain.acts import Forbids, by_edit
 from ....domain.instancetypes.conflicts import conflicts, unmet
-from ....domain.instancetypes.resolving import LIVE, ReferenceMode, Resolution, Unresolved, ends_at_start, undecodable
+from ....domain.instancetypes.resolving import LIVE, ReferenceMode, Resolution, Unresolved, ends_at_start
 from ....domain.instancetypes.resolving import reference as reference_in
 from ....facts.matching import MatcherRole
 from ....facts.naming import listed, named
@@ -32,7 +32,7 @@ def broken(context: Context, resolution: Resolution) -> Finding | None:
     if resolution.failure is Unresolved.REVISION:
         return _revision_missing(context, resolution)
     if resolution.revision is not None:
-        why = undecodable(resolution.revision, resolution.role, context.release)
+        why = context.undecodable(resolution.revision, resolution.role)
         if why:
             return _undecodable(context, resolution, why)
     if context.vm.failure == _FAILED[resolution.role]:

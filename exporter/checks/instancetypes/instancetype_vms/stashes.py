@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from ....domain.instancetypes.conflicts import MOST_PATHS, differing
-from ....domain.instancetypes.resolving import ReferenceMode, Resolution, undecodable
+from ....domain.instancetypes.resolving import ReferenceMode, Resolution
 from ....facts.matching import kind_of
 from ....facts.naming import listed, named
 from ....findings.advice import filled, values_of
@@ -15,12 +15,11 @@ from ....findings.finding import Finding
 from ....findings.pages import command
 from ....findings.severity import Severity
 from ....store.kinds.controller_revision import ControllerRevision, Stash
-from .context import TEXTS, Context
+from .context import TEXTS, Context, old_version
 
 _CONVERTS_SINCE = (1, 3)
 _DANGLES_SINCE = (1, 5)  # before, the pin is moved along (pkg/instancetype/upgrade)
 _DECODES_UNTIL = (1, 7)
-_OLD = ("v1alpha1", "v1alpha2")
 _ANNOTATES = ("annotate", "annotate_pinned")  # the steps that have KubeVirt convert it
 
 
@@ -32,7 +31,7 @@ def unfit(context: Context, resolution: Resolution) -> Iterator[Finding | None]:
     yield _not_owned(context, resolution, revision)
     if stash is None:
         return
-    if not undecodable(revision, resolution.role, context.release):
+    if not context.undecodable(revision, resolution.role):
         yield _labelless(context, resolution, stash)
         yield _outdated(context, resolution, stash)
         yield _other_kind(context, resolution, stash)
@@ -63,10 +62,10 @@ def _labelless(context: Context, resolution: Resolution, stash: Stash) -> Findin
     if stash.object_version or resolution.mode is not ReferenceMode.PINNED or context.policy != "reference":
         return None
     dangles = context.release >= _DANGLES_SINCE
-    if _old(stash) and not dangles:
+    if old_version(stash) and not dangles:
         return None  # KubeVirt gives it its labels when it converts it
     reason, role = "LabellessPin", resolution.role
-    step = (_before(context, resolution, stash) if _old(stash) else "") or "labels"
+    step = (_before(context, resolution, stash) if old_version(stash) else "") or "labels"
     labels = _labels(resolution, stash) if step == "labels" else {}
     found = context.finding(
         reason,
@@ -87,11 +86,6 @@ def _labels(resolution: Resolution, stash: Stash) -> dict[str, str]:
     return {"objectVersion": stash.version, "objectUid": uid, "generation": generation}
 
 
-def _old(stash: Stash) -> str:
-    """The version that it is of by its label or its content, where KubeVirt 1.7 does not decode that; else empty."""
-    return next((each for each in (stash.object_version, stash.version) if each.rpartition("/")[2] in _OLD), "")
-
-
 def _before(context: Context, resolution: Resolution, stash: Stash) -> str:
     """The next step, by its variant, that comes before KubeVirt converts it; empty where none does."""
     pinned = resolution.mode is ReferenceMode.PINNED
@@ -104,9 +98,10 @@ def _before(context: Context, resolution: Resolution, stash: Stash) -> str:
 
 
 def _outdated(context: Context, resolution: Resolution, stash: Stash) -> Finding | None:
-    if context.release >= _DECODES_UNTIL:
+    revision = resolution.revision
+    if context.release >= _DECODES_UNTIL or (revision is not None and context.reported(revision)):
         return None
-    version = _old(stash)
+    version = old_version(stash)
     if not version and (stash.object_version or resolution.mode is ReferenceMode.PINNED):
         return None
     reason, role = "RevisionOutdated", resolution.role

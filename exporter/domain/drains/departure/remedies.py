@@ -29,6 +29,7 @@ _MIGRATIONS = "kubectl get virtualmachineinstancemigrations.kubevirt.io -n NAMES
 _RUNNING = "kubectl get virtualmachineinstancemigrations.kubevirt.io -A"
 _LIMITS = "kubectl get kubevirts.kubevirt.io -A -o jsonpath='{.items[*].spec.configuration.migrations}'"
 _PODS = "kubectl get pods -n NAMESPACE -o wide"
+_LABELED = f"{_PODS} --show-labels"
 _EVENTS = "kubectl get events -n NAMESPACE --sort-by=.lastTimestamp"
 _QUOTAS = "kubectl describe resourcequotas -n NAMESPACE"
 _OUT_OF_SERVICE = "kubectl taint nodes NODE node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
@@ -100,9 +101,9 @@ _BY_REASON = {
     "TargetUnschedulable/Stale": _does((_RESTART, _MIGRATIONS), Act.RESTART),
     "TargetUnschedulable/Taint": _does((_PODS, _NODES)),
     "TargetUnschedulable/Cordoned": _does((_NODES,)),
-    "TargetUnschedulable/AntiAffinity": _does((_PODS, _NODES)),
-    "TargetUnschedulable/Apart": _does((_PODS, _NODES)),
-    "TargetUnschedulable/PodAffinity": _does((_PODS, _NODES)),
+    "TargetUnschedulable/AntiAffinity": _does((_LABELED, _NODES)),
+    "TargetUnschedulable/Apart": _does((_LABELED, _NODES)),
+    "TargetUnschedulable/PodAffinity": _does((_LABELED, _NODES)),
     "TargetUnschedulable/Spread": _does((_PODS, _NODES)),
     "TargetUnschedulable/Volume": _does((_PODS, _EVENTS)),
     "TargetNotStarting": _does((_PODS, _EVENTS)),

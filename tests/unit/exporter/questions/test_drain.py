@@ -152,7 +152,7 @@ STOP = "virtctl stop -n ns a"
         ([*guest("a", **LEAVING), *FAILED], "2 migrations in a row failed: no bandwidth", "last failed migration",
          "kubectl get events"),
         ([*guest("a", **LEAVING), migration("m", "a", "Pending", 1, rejected="migrationRejectedByResourceQuota")],
-         "ResourceQuota", "Have it raised", "kubectl describe resourcequotas -n ns"),
+         "ResourceQuota", "to raise the ResourceQuota", "kubectl describe resourcequotas -n ns"),
         (guest("a", strategy="External"), "no label or owner", "Find the controller", "instances.kubevirt.io -n ns a"),
         (guest("a")[1:], "VMI a doesn't exist", "no guest", "/api/v1/namespaces/ns/pods/virt-launcher-a"),
     ],
