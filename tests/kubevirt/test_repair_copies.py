@@ -5,7 +5,9 @@ What is written to IPAMClaims alone, by adopting or reclaiming one, KubeVirt's c
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -52,7 +54,9 @@ def domain(devices: Object | None = None, **firmware: str) -> Object:
 
 
 def copied(stage: Stage, name: str, **template: Any) -> None:
-    """A copy that is off."""
+    """A copy of `db` that is off. A copy is younger than what it is a copy of, and the API server counts seconds."""
+    made = datetime.fromisoformat(vm(stage, "db")["metadata"]["creationTimestamp"]).timestamp()
+    wait_until(lambda: time.time() >= made + 1, 5, "another second has begun")
     stage.vm(name, strategy="Halted", **template)
     stage.client.patch(VMS, stage.namespace, name, {"metadata": {"annotations": COPIED}})
     wait_until(lambda: vm(stage, name).get("status", {}).get("printableStatus") == "Stopped", 30, "it is stopped")
