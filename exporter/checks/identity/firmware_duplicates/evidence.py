@@ -133,7 +133,9 @@ def acts(member: Member, standing: MemberRole, proposal: KeeperChoice) -> tuple[
     """What the next step does to the member itself."""
     if standing is MemberRole.ENDS or proposal.keeper is member:
         return ()
-    return (Act.END,) if member.vm is None else (Act.STOP,)
+    if member.vm is None:
+        return (Act.END,)
+    return (Act.STOP, Act.START) if member.runs else (Act.STOP,)
 
 
 def facts(view: View, group: SharedValue, member: Member, proposal: KeeperChoice) -> dict[str, Any]:
