@@ -50,14 +50,14 @@ _EFFECTS = {
     Act.DELETE: "Deletes the object, which can't be undone.",
 }
 _OUT_OF_SERVICE = "Only once the host is switched off: deletes the node's pods, and detaches their volumes."
+_ADMINISTRATORS_OWN = "clusteruserdefinednetworks|hyperconvergeds|kubevirts|namespaces|nodes"
 _BY_ADMINISTRATORS = re.compile(
     r"kubectl (?:(?:cordon|drain|taint|uncordon)\b|(?:annotate|edit|label|patch|scale) "
-    r"(?:clusteruserdefinednetworks|deployments|hyperconvergeds|kubevirts|namespaces|nodes)\b|apply -f deploy/)"
+    rf"(?:deployments|{_ADMINISTRATORS_OWN})\b|apply -f deploy/)"
 )
 _OF_CLUSTER = re.compile(  # what a role in one namespace doesn't read
-    r"\bkubectl\b[^|]* (?:-A\b|--raw '/readyz|(?:get|describe) (?:clusteruserdefinednetworks|customresourcedefinitions|"
-    r"hyperconvergeds|kubevirts|mutatingwebhookconfigurations|namespaces|nodes|storageclasses|"
-    r"validatingwebhookconfigurations)\b)"
+    rf"\bkubectl\b[^|]* (?:-A\b|--raw '/readyz|(?:get|describe) (?:customresourcedefinitions|{_ADMINISTRATORS_OWN}|"
+    r"mutatingwebhookconfigurations|storageclasses|validatingwebhookconfigurations)\b)"
 )
 _INTERRUPTS = (Act.STOP, Act.STOP_NOW, Act.RESTART, Act.DRAIN, Act.END)
 

@@ -325,7 +325,8 @@ def names_for_runbook(finding: FindingReport, kubevirt: Ref | None = None) -> di
 
     Of one of several with one value, none of its own if the runbook changes another one, or it isn't known which one.
     """
-    subject, pdb, device = finding.subject, finding.evidence.get("pdb"), finding.evidence.get("device")
+    subject = finding.subject
+    texts = {key: value for key, value in finding.evidence.items() if isinstance(value, str)}
     shared = {label: getattr(finding, label) for label in _LABELS}
     if keeps(finding) or _acts_left_out(finding):
         return {label: shared[label] for label in ("network", "feature", "reason", "group")}
@@ -333,14 +334,13 @@ def names_for_runbook(finding: FindingReport, kubevirt: Ref | None = None) -> di
         "namespace": subject.namespace,
         "name": subject.name,
         "kind": subject.kind,
-        "group": finding.group or str(finding.evidence.get("role", "")),
-        "vm name": finding.vm or str(finding.evidence.get("vmName", "")),
+        "group": finding.group or texts.get("role", ""),
+        "vm name": finding.vm or texts.get("vmName", ""),
         "namespace of the object": subject.namespace,
         "name of the object": subject.name,
         "kubevirt namespace": kubevirt.namespace if kubevirt else "",
         "kubevirt name": kubevirt.name if kubevirt else "",
-        "pdb": pdb if isinstance(pdb, str) else "",
-        "device": device if isinstance(device, str) else "",
+        **{name: texts.get(name, "") for name in ("container", "device", "pdb")},
     }
 
 

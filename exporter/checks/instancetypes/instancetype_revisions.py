@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from heapq import nsmallest
 
 from ...domain.instancetypes.indexes import REVISION, revision_key
+from ...facts.matching import ROLES, kind_of
 from ...facts.naming import NAMED, counted, kind_word, named
 from ...facts.record import Record
 from ...findings.check import Check, Lookup, Scope, View
@@ -43,7 +44,7 @@ def find(view: View) -> Iterator[Finding]:
     if len(vms) > 1:
         first, owner, owned_by = nsmallest(NAMED, vms), revision.owner_name, kind_word(revision.owner_kind)
         others = [vm.name for vm in first if vm.uid != revision.owner_uid]
-        other = others[0] if len(vms) - len(others) == len(others) == 1 else ""
+        other = others[0] if len(vms) == 2 and len(others) == 1 else ""
         steps = (*(("one",) if other else ()), "owned" if owner else "ownerless")
         yield Finding(
             reason="SharedRevision",
@@ -66,8 +67,8 @@ def find(view: View) -> Iterator[Finding]:
 
 
 def _role(revision: ControllerRevision) -> str:
-    kind = revision.stash.object_kind if revision.stash is not None else ""
-    return "preference" if "Preference" in kind else "instancetype" if kind else ""
+    kind = revision.stash.kind if revision.stash is not None else ""
+    return next((role.value for role in ROLES if kind and kind_of(role, kind)), "")
 
 
 def _orphaned(view: View, revision: ControllerRevision, needing: list[Record]) -> bool:

@@ -71,12 +71,12 @@ def of_finding(finding: FindingReport, columns: int | None) -> str:
     }
     title = one_line(f"{finding.severity} {finding.reason}: {subject}")
     text = f"{title}\n\n{_prose(finding.message, columns)}\n{_facts(facts, columns)}"
-    if not finding.repairs:
-        return text + to_run(finding.commands, "  ")
-    from ..output.findings.check_report import repair  # dear to import, too
+    text += to_run(finding.commands, "  ")
+    if finding.repairs:
+        from ..output.findings.check_report import repair  # dear to import, too
 
-    repairs = "".join(repair(each, "  ", columns) for each in finding.repairs)
-    return text + to_run(finding.commands, "  ") + repairs
+        text += "".join(repair(each, "  ", columns) for each in finding.repairs)
+    return text
 
 
 def _alert(reason: Reason, urgency: Urgency | None) -> str:

@@ -117,16 +117,16 @@ def sections(text: str, reasons: Iterable[str] = ()) -> list[Section]:
 
 def _by_kind(block: Block) -> Iterable[Block]:
     """As a whole, or parted where some paragraphs with the commands below them are for one kind."""
-    if _kind_of(block.tokens):
-        yield replace(block, kind=_kind_of(block.tokens))
+    if kind := _kind_of(block.tokens):
+        yield replace(block, kind=kind)
         return
     parts: list[list[Token]] = [[]]
     for tokens in _apart(block.tokens):
         if parts[-1] and parts[-1][-1].type == "fence" and tokens[0].type != "fence":
             parts.append([])
         parts[-1] += tokens
-    for kind, alike in groupby(parts, key=_kind_of):
-        yield Block(list(chain.from_iterable(alike)), block.reasons, kind)
+    for own, alike in groupby(parts, key=_kind_of):
+        yield Block(list(chain.from_iterable(alike)), block.reasons, own)
 
 
 def _kind_of(tokens: Iterable[Token]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from operator import attrgetter
 from sys import intern
 from typing import NamedTuple
@@ -34,6 +35,7 @@ _LONGEST = 63  # characters of a container's name
 _MESSAGE = 256
 _GUEST = "compute"
 INITIALIZES = "Initializes"  # no reason of a kubelet's
+_BEHIND = "PodInitializing"  # the reason of a container that only waits for init containers
 
 
 class _Running(Wire, frozen=True, gc=False):
@@ -80,7 +82,9 @@ def containers_of(statuses: msgspec.Raw, initial: msgspec.Raw) -> Containers:
         found, before = _read(statuses), _read(initial)
         running = [each.state.running for each in found if each.state and each.state.running]
         started = max(filter(None, (epoch(each.started_at) for each in running)), default=None)
-        waiting = next(filter(None, (*map(_initializes, before), *map(_waits, (*before, *found)))), ())
+        waits = [each for each in map(_waits, (*before, *found)) if each]
+        own = (each for each in waits if each[1] != _BEHIND)
+        waiting = next(chain(own, filter(None, map(_initializes, before)), waits), ())
     except (msgspec.DecodeError, ValueError):
         return UNSAID
     lagging = next((each for each in map(_lags, found) if each), "") if found else None

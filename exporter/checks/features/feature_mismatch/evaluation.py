@@ -13,7 +13,7 @@ from ....domain.features.configuration import Effective, chosen, forecast
 from ....domain.features.hco import REVERTED, Way, way_of_gate, way_of_setting
 from ....domain.features.requests import network_requests, requests_of
 from ....facts.naming import counted, filled, named
-from ....facts.record import Ref, UnansweredError, UnseenError
+from ....facts.record import Ref, UnansweredError
 from ....facts.rule import FIELDS, Ground, Request, Rule, Stage
 from ....facts.rules import BY_ID, OF_NETWORKS
 from ....facts.text_cache import remembered
@@ -234,15 +234,14 @@ def _states(
 
 
 def _refused_too(view: View, pair: Pair) -> list[str]:
-    """The features for which KubeVirt rejects the same edit; none where its configuration can't be seen."""
+    """The features for which KubeVirt rejects the same edit, as far as that is known."""
     try:
         kubevirt = chosen(view.all(KubeVirt))
-    except UnseenError:
+        known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
+        asked, _ = _asked(view, pair, kubevirt)
+    except UnansweredError:  # the VM has two run settings, whatever it asks for
         return []
-    known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
-    if isinstance(known, str):
-        return []
-    return [rule.id for rule in refusals(Ground(known, None, None), _asked(view, pair, kubevirt)[0])]
+    return [] if isinstance(known, str) else [rule.id for rule in refusals(Ground(known, None, None), asked)]
 
 
 def _invalid(view: View, pair: Pair, vm: VirtualMachine) -> Finding:

@@ -84,12 +84,9 @@ class Context(NamedTuple):
         """Why KubeVirt can't decode the object in a ControllerRevision, by what it knows, or as it reports itself of an
         old version; empty if it can.
         """
-        return undecodable(revision, role, self.release) or (_REPORTED if self.reported(revision) else "")
-
-    def reported(self, revision: ControllerRevision) -> bool:
-        """Whether KubeVirt says itself that it can't decode this one, which is of an old version."""
         failed = self.vm.failure == "FailedCreate" and _NOT_DECODED in self.vm.failed
-        return failed and revision.stash is not None and bool(old_version(revision.stash))
+        reported = failed and revision.stash is not None and old_version(revision.stash)
+        return undecodable(revision, role, self.release) or (_REPORTED if reported else "")
 
     def finding(
         self,

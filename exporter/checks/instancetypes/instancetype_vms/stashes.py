@@ -54,7 +54,7 @@ def _not_owned(context: Context, resolution: Resolution, revision: ControllerRev
         evidence={"owner": owner},
         step=TEXTS.next_if_short(reason, whose, owner=owner),
     )
-    # Nothing that is written by itself makes another one of it.
+    # The remedy makes the VM its owner, which would take it from the one that it has.
     return msgspec.structs.replace(found, remediation="") if whose == "other" else found
 
 
@@ -98,8 +98,7 @@ def _before(context: Context, resolution: Resolution, stash: Stash) -> str:
 
 
 def _outdated(context: Context, resolution: Resolution, stash: Stash) -> Finding | None:
-    revision = resolution.revision
-    if context.release >= _DECODES_UNTIL or (revision is not None and context.reported(revision)):
+    if context.release >= _DECODES_UNTIL:
         return None
     version = old_version(stash)
     if not version and (stash.object_version or resolution.mode is ReferenceMode.PINNED):

@@ -70,7 +70,7 @@ def empty_claim(ctx: ClaimContext) -> Finding | None:
             command("show_claim"),
             *([_EVENTS] if waiting else []),
             *([command("claims_of_network")] if cause in ("SubnetExhausted", "IPAddressConflict") else []),
-            *(["kubectl edit virtualmachines.kubevirt.io -n NAMESPACE VMNAME"] if cause == "IPAddressConflict" else []),
+            *([command("edit_its_vm")] if cause == "IPAddressConflict" else []),
             command("nads_of_network"),
             command("network_stack"),
             *([command("nudge_pod")] if annotate else []),

@@ -286,6 +286,7 @@ _CASES = {
 _CPU_MODEL = "cpu-model-migration.node.kubevirt.io/"
 _CPU_FEATURE = "cpu-feature.node.kubevirt.io/"
 _CREATING = ("ContainerCreating", "PodInitializing")
+_HOSTNAME = "kubernetes.io/hostname"
 _LONGEST_LABELS = 28  # characters of a next step
 
 
@@ -339,11 +340,12 @@ def _has_cpu_of_its_node(own: VMIContext, pod: Pod) -> bool:
 
 
 def _avoided(pod: Pod) -> str:
-    """The labels of the pods that its anti-affinity keeps it apart from, beside the one that all launcher pods have;
-    empty where there are several such rules, or they are long.
+    """The labels of the pods that its anti-affinity keeps off its node, without the one that all launcher pods have;
+    empty if there are several such rules, or the labels are long.
     """
     terms = [each for each in pod.neighbours.terms if each.apart]
-    parts = terms[0].selector.requirements if len(terms) == 1 else ()
+    alone = len(terms) == 1 and terms[0].topology == _HOSTNAME
+    parts = terms[0].selector.requirements if alone else ()
     labels = ",".join(str(each) for each in parts if each.key != "kubevirt.io")
     return labels if len(labels) <= _LONGEST_LABELS else ""
 
@@ -376,7 +378,7 @@ def _waiting(own: VMIContext, migration: VirtualMachineInstanceMigration, pod: P
         targetPod=pod.name,
         targetNode=pod.node,
         container=container,
-        waiting=said or "Waiting",
+        waiting=said or ("Running" if case == "Init" else "Waiting"),
         cause=case,
     )
     return replace(made, related=(migration.ref, pod.ref))

@@ -6,7 +6,7 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.domain.acts import acts_of
-from exporter.questions.commands import command, writes
+from exporter.questions.commands import command, in_parts, writes
 
 from ....all_of import all_of, named, whole
 
@@ -59,3 +59,27 @@ def test_what_may_change_something(text: str, interrupts: bool, loses: bool) -> 
 def test_each_command_of_a_reason_is_known_to_look_or_to_change(text: str) -> None:
     """One that is neither says nothing of what it does: teach `exporter/questions/commands.py` its program."""
     assert command(text).changes == (writes(text) or bool(list(acts_of(text))))
+
+
+@pytest.mark.parametrize(
+    ("text", "head"),
+    [
+        ("kubectl get vmi -n ns db -o yaml", "Look"),
+        ("kubectl describe resourcequotas -n ns", "Look"),
+        ("kubectl get pods -n ns | grep -A 3 nodes", "Look"),
+        ("kubectl get pods -A -o wide", "Look, as a cluster administrator"),
+        ("kubectl --context c get nodes -o wide", "Look, as a cluster administrator"),
+        ("kubectl describe nodes | grep -F -e a", "Look, as a cluster administrator"),
+        ("kubectl get kubevirts.kubevirt.io -n kubevirt kubevirt", "Look, as a cluster administrator"),
+        ("kubectl edit kubevirts.kubevirt.io -n kubevirt kubevirt", "Change"),
+    ],
+)
+def test_a_command_stands_under_who_may_run_it(text: str, head: str) -> None:
+    assert list(in_parts([text])) == [head]
+
+
+def test_a_lost_node_is_tainted_once_its_host_is_off() -> None:
+    found = command("kubectl taint nodes n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
+    assert found.interrupts
+    assert found.effects[0] == "Needs a cluster administrator."
+    assert "Only once the host is switched off" in found.effects[1]

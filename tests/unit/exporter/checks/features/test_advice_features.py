@@ -63,7 +63,7 @@ SEV: Row = {"launchSecurity": {"sev": {}}}
 @pytest.mark.parametrize(
     ("reason", "rows", "says"),
     [
-        ("StartBlocked", [vm(METRICS)], "If all VMs may use it: {change} Else, remove all rejected"),
+        ("StartBlocked", [vm(METRICS)], "If allowed for all VMs: {change} Else, remove all rejected"),
         ("StoppedRequestsDisabled", [vm(METRICS, "Halted")], "Before the VM is needed: {change} Or remove all"),
         ("NotEditable", [vm(METRICS), vmi(METRICS)], "Do not end the guest. {change} "),
         ("WillFailAtRestart", [vm(METRICS), vmi({})], "Do not restart the VM first. {change} Or remove"),
@@ -76,7 +76,7 @@ SEV: Row = {"launchSecurity": {"sev": {}}}
         (
             "PendingBlocked",
             [vmi(BINDING, spec=ON_POD, phase="Pending")],
-            "If all VMs may use it: {change} Else, remove the feature, stop",
+            "If allowed for all VMs: {change} Else, remove the feature, stop",
         ),
         ("MigrationBlocked", [vmi(BINDING, spec=ON_POD, migratable=True)], "Do not drain the node. {change} Or"),
     ],
@@ -159,7 +159,7 @@ def test_the_object_that_decides_is_named(given: Row, domain: Row, says: str) ->
     assert found.evidence["change"] == says
     brief = "Enable downwardMetrics in spec.featureGates of HyperConverged." if "downwardMetrics" in says else says
     steps = [
-        f"If all VMs may use it: {brief} Else, remove all rejected fields in one edit.",
+        f"If allowed for all VMs: {brief} Else, remove all rejected fields in one edit.",
         f"{brief} Or remove all rejected fields in one edit.",
         "Remove all rejected fields from the VM in one edit, or allow the feature (evidence `change`).",
     ]

@@ -68,6 +68,7 @@ def test_a_copy_is_taken_from_no_other_owner(owner: Row, said: str, step: str) -
     found = finding("RevisionNotOwned", *rows)
     assert said in found.message
     assert found.next.startswith(step)
+    assert (found.remediation or "") == ("" if owner.get("vm") else "adopt_revision")
 
 
 def first_shape() -> Row:
