@@ -12,7 +12,7 @@ from .config.settings import Config, acknowledgements_of
 from .engine.engine import Engine
 from .engine.intake import Intake
 from .offline.files import files
-from .offline.source import OfflineSource, Progress, Tally
+from .offline.source import OfflineSource, Progress, ReadTally
 from .offline.wanted import LabelledVMs
 from .questions import all_views
 from .store.kind import Kind
@@ -28,7 +28,7 @@ async def read_dump(
     progress: Progress,
     also: Iterable[Kind[Any]] = (),
     labelled: LabelledVMs | None = None,
-) -> tuple[Engine, Tally]:
+) -> tuple[Engine, ReadTally]:
     """Evaluates the dump at a path as of `now`, in seconds since 1970. Raises DumpError.
 
     `also` are kinds to read beside those of the checks. `labelled` notes the labels of VMs.

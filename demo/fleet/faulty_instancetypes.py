@@ -135,11 +135,9 @@ def shared(now: datetime) -> Case:
     name = copy_name(first[0], of)
     clone = _without_copies(complete(_sample(now, "shop", "booking-clone", 170, instancetype=of)))
     clone[0]["status"]["instancetypeRef"]["controllerRevisionRef"]["name"] = name
-    troubles = [
-        trouble(first[-1], "booking's, and booking-clone refers to it"),
-        trouble(clone[0], "its ControllerRevision belongs to booking and is deleted with booking"),
-    ]
-    return Case([*first, *clone], troubles)
+    return Case(
+        [*first, *clone], [trouble(clone[0], "its ControllerRevision belongs to booking, and is deleted with it")]
+    )
 
 
 def left_over(now: datetime) -> Case:

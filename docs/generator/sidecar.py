@@ -48,10 +48,17 @@ def generated() -> dict[str, str]:
     return {
         _MANUAL: between(TOP / _MANUAL, _BEGIN, _manual(remediations)),
         _GATES: between(TOP / _GATES, _BEGIN, _gates()),
+        "exporter/findings/remediations.json": json.dumps(_said(all_remediations()), indent=0) + "\n",
         "docs/reconcile.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n",
         "deploy/components/reconcile/sidecar/roles.yaml": roles,
         f"{CHART}/files/components/reconcile/sidecar/roles.yaml": roles,
     }
+
+
+def _said(remediations: Iterable[Remediation]) -> dict[str, str]:
+    """What each does, for who has a finding before them."""
+    ends = ((each, " It only proposes." if each.proposes_only else "") for each in remediations)
+    return {each.id: f"{each.title}.{end}" for each, end in ends}
 
 
 def _manual(remediations: tuple[Remediation, ...]) -> Iterator[str]:

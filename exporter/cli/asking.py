@@ -19,7 +19,7 @@ from ..engine.engine import Engine
 from ..engine.evaluate import at_once
 from ..kube.errors import UnreachableError
 from ..offline.files import DumpError
-from ..offline.source import Tally
+from ..offline.source import ReadTally
 from ..questions.asked import parameters, sent
 from ..questions.question import Answer, Asked, NotThereError, Question, UnaskableError
 from ..store.kind import Kind
@@ -52,7 +52,7 @@ class Place:
 
     engine: Engine
     look: Look | None = None
-    read: Tally | None = None
+    read: ReadTally | None = None
 
     def counted(self, of: Any) -> Any:
         """What is counted beside the findings; None for what has to be remembered."""
@@ -93,7 +93,7 @@ def asked_with(arguments: argparse.Namespace, asked: type[Asked]) -> Asked:
 
 
 @dataclass(frozen=True)
-class Asking(Generic[Asked, Answer]):
+class CommandQuestion(Generic[Asked, Answer]):
     """`text` is for so many columns, `code` for a whole answer, or one that is not. `chosen` is what is left, for who
     asks, of an answer on everything. `looks` narrows a look, `probed` asks the API server beside, and `lacking` are
     sentences on what is not known, with the command that says more.

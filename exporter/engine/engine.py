@@ -250,6 +250,11 @@ class Engine:
         for work in self._work.values():
             yield from work.findings
 
+    def early(self) -> Iterator[Finding]:
+        """What is found and not open yet: it is younger than its grace."""
+        for work in self._work.values():
+            yield from work.findings.early
+
     def partition_of(self, finding: Finding) -> str:
         """The partition that an open finding was found in."""
         return self._work[finding.check].findings.partition_of(finding.fingerprint)

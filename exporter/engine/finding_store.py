@@ -43,6 +43,12 @@ class FindingStore:
         for findings in self._open.values():
             yield from findings
 
+    @property
+    def early(self) -> Iterator[Finding]:
+        """Those that wait for their grace."""
+        for findings in self._early.values():
+            yield from findings
+
     def partitions(self) -> Iterable[str]:
         """Those that hold findings, open or in their grace."""
         return {**self._open, **self._early}

@@ -26,7 +26,7 @@ _TRIES = 3  # in slices, to find the partitions
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PreviewedChange:
     """A finding that comes, goes, or gets another severity; `before` is None for one that comes, `after` for one that
     goes.
     """
@@ -59,7 +59,7 @@ class Difference:
 class Preview:
     """`evaluated` counts partitions, of all checks."""
 
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[PreviewedChange] = field(default_factory=list)
     unknown: dict[Unknown, None] = field(default_factory=dict)
     evaluated: int = 0
 
@@ -162,7 +162,7 @@ def _compare(
             yield
         one, other = before.pop(key, None), after.pop(key, None)  # what is let go of at once takes its time at once
         if one is None or other is None or one.severity is not other.severity:
-            preview.differences.append(Difference(check, one, other))
+            preview.differences.append(PreviewedChange(check, one, other))
 
 
 def _unknown(check: Check, partition: str, answer: Answer) -> Unknown:

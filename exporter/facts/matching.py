@@ -68,7 +68,7 @@ class WireStatusRef(Wire, frozen=True, gc=False):
     controller_revision_ref: _RevisionRef | None = None
 
 
-class Reference(msgspec.Struct, frozen=True, gc=False):
+class MatcherReference(msgspec.Struct, frozen=True, gc=False):
     """`wanted` says that the spec has a matcher; without it there is only what the status kept. Names are empty where
     there are none.
     """
@@ -83,13 +83,13 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
     revision: str  # the ControllerRevision that the status names
 
 
-def reference_of(matcher: WireMatcher | None, status: WireStatusRef | None) -> Reference | None:
+def reference_of(matcher: WireMatcher | None, status: WireStatusRef | None) -> MatcherReference | None:
     """None where the VM has neither."""
     kept = (status.controller_revision_ref.name or "") if status and status.controller_revision_ref else ""
     if matcher is None and not kept:
         return None
     wire, ref = matcher or WireMatcher(), status or WireStatusRef()
-    return Reference(
+    return MatcherReference(
         wanted=matcher is not None,
         name=_name(wire.name),
         kind=_name(wire.kind),

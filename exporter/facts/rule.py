@@ -247,6 +247,10 @@ class Rule:
         field = FIELDS.get(self.id, "")
         return f"{self.title} ({field})" if field else self.title
 
+    def phrase_of(self, kind: str) -> str:
+        """The same with the field as an object of a kind has it: the spec of a VMI is in the template of others."""
+        return self.phrase if kind == "VirtualMachineInstance" else self.phrase.replace("spec.", "spec.template.spec.")
+
     def why(self, ground: Ground, parameter: str) -> str:
         """Why it is not allowed; empty where it is."""
         configuration = ground.configuration

@@ -43,6 +43,7 @@ class Cause(Enum):
     REFERENT = "the object that the subject refers to: `object` and `objectKind` of the evidence"
     PDB = "the PDB: `pdb` of the evidence"
     IPAM_CLAIM = "the IPAMClaim: `claim` of the evidence"
+    REVISION = "the ControllerRevision: `revision` of the evidence"
     NODE = "the node"
     NETWORK = "the network"
     NETWORK_THERE = "the network in the namespace"
@@ -77,7 +78,11 @@ class Cause(Enum):
         return Reference(**{self.name.lower(): value}) if value else None
 
 
-_IN_EVIDENCE = {Cause.PDB: ("PodDisruptionBudget", "pdb"), Cause.IPAM_CLAIM: ("IPAMClaim", "claim")}
+_IN_EVIDENCE = {
+    Cause.PDB: ("PodDisruptionBudget", "pdb"),
+    Cause.IPAM_CLAIM: ("IPAMClaim", "claim"),
+    Cause.REVISION: ("ControllerRevision", "revision"),
+}
 
 
 def _text(finding: Finding, key: str) -> str:

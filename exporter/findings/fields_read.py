@@ -100,7 +100,7 @@ FIELDS_READ: Mapping[str, Mapping[str, str]] = {
         "VirtualMachineInstance": "created deleting phase presets vm_uid",
     },
     "instancetype_revisions": {
-        "VirtualMachine": "deleting instancetype preference",
+        "VirtualMachine": "instancetype preference",
         "VirtualMachineInstance": "generation phase vm_uid",
     },
     "instancetype_snapshots": {

@@ -18,7 +18,16 @@ from .causes import Cause
 from .check import Family, Reason
 from .severity import Severity
 
-__all__ = ["NEXT_CHARACTERS", "Texts", "alerts_of", "answered_by", "areas_of_alerts", "command", "reasons_of"]
+__all__ = [
+    "NEXT_CHARACTERS",
+    "Texts",
+    "alerts_of",
+    "answered_by",
+    "areas_of_alerts",
+    "command",
+    "reasons_of",
+    "repair_by",
+]
 
 T = TypeVar("T")
 
@@ -111,6 +120,12 @@ def answered_by(remediation: str) -> dict[str, tuple[str, ...]]:
     return {check: names for check, names in found.items() if names}
 
 
+def repair_by(remediation: str) -> str:
+    """A remediation with what it does, in one line; the name alone of one that is not known."""
+    does = _remediations().get(remediation)
+    return f"{remediation}: {does}" if does else remediation
+
+
 def areas_of_alerts() -> dict[str, AlertArea]:
     """By the names of the areas."""
     return _compiled().areas
@@ -124,6 +139,12 @@ def alerts_of(area: str, shape: type[T]) -> dict[str, T]:
 def command(name: str) -> str:
     """One of `exporter/checks/commands.yaml`, for a finding that has commands of its own."""
     return _compiled().commands[name]
+
+
+@cache
+def _remediations() -> dict[str, str]:
+    """What each does, by its name, as `docs/generator/sidecar.py` has it from the sidecar."""
+    return msgspec.json.decode(get_data(__package__, "remediations.json") or b"{}", type=dict[str, str])
 
 
 @cache

@@ -189,7 +189,7 @@ def loader_from_environment(
     return load
 
 
-class Identity(NamedTuple):
+class ServerAccess(NamedTuple):
     """The bearer token that the API server gets, and the file of the CAs that its certificate is verified by; empty for
     none.
     """
@@ -198,16 +198,16 @@ class Identity(NamedTuple):
     ca_file: str
 
 
-async def identity_from_environment(kubeconfig: str | None, context: str | None, plugin_seconds: float) -> Identity:
+async def identity_from_environment(kubeconfig: str | None, context: str | None, plugin_seconds: float) -> ServerAccess:
     """As `kubectl` would send it; neither where no cluster is configured. Raises ConfigError."""
     try:
         load = loader_from_environment(kubeconfig, context, 0.0, plugin_seconds)
     except ConfigError:
-        return Identity("", "")
+        return ServerAccess("", "")
     configuration = kube_client.Configuration()
     await load(configuration)
     token = configuration.api_key.get("BearerToken", "").strip().removeprefix("Bearer ").strip()
-    return Identity(token, str(configuration.ssl_ca_cert or ""))
+    return ServerAccess(token, str(configuration.ssl_ca_cert or ""))
 
 
 def _from_service_account(into: kube_client.Configuration, token_seconds: float) -> None:

@@ -126,7 +126,7 @@ class _Refusal(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Answer:
+class Body:
     """Of status 200, or 304 with an empty body where the request had an If-None-Match."""
 
     status: int
@@ -196,7 +196,7 @@ class Connection:
     session: aiohttp.ClientSession
     most: int
 
-    async def get(self, path: str, query: Query | None = None, *, seconds: float, tag: str = "") -> Answer:
+    async def get(self, path: str, query: Query | None = None, *, seconds: float, tag: str = "") -> Body:
         """The answer within so many seconds; 304 where it still has that tag. Raises GetError for any other status.
 
         A redirection is not followed: the token is for this server.
@@ -213,13 +213,13 @@ class Connection:
                 server_hostname=server.server_name or None,
             ) as response:
                 if response.status == 304 and tag:
-                    return Answer(304, b"", tag)
+                    return Body(304, b"", tag)
                 if response.status != 200:
                     refusal = await beginning(response, _REFUSAL)
                     shown = refusal[:_SHOWN].decode("utf-8", "replace").strip()
                     answered = f"GET {url} was answered with {response.status}"
                     raise GetError(f"{answered}: {shown}" if shown else answered, response.status, _said(refusal))
-                return Answer(200, await whole(response, self.most), response.headers.get("ETag", ""))
+                return Body(200, await whole(response, self.most), response.headers.get("ETag", ""))
         except TimeoutError as error:
             raise GetError(f"GET {url} was not answered within {seconds:g} s") from error
         except (aiohttp.ClientError, OSError, ValueError, KubeError) as error:

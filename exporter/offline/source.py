@@ -99,7 +99,7 @@ class Coverage:
         return frozenset(found) or None  # manifests name no namespace
 
 
-class Tally(msgspec.Struct):
+class ReadTally(msgspec.Struct):
     """What was read so far."""
 
     files: int = 0
@@ -116,7 +116,7 @@ _LONGEST_VERSION = 20  # digits of 64 bits
 _NO_FILE = "the dump has no .yaml, .yml or .json file; an archive inside it has to be named itself"
 _NOTHING = "the dump has no Kubernetes object"
 
-Progress = Callable[[Tally], None]
+Progress = Callable[[ReadTally], None]
 
 
 class _RankMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -159,7 +159,7 @@ class OfflineSource:
         of what is read.
         """
         self.kinds = [kind for kind in kinds if isinstance(kind, ApiKind)]
-        self.tally = Tally()
+        self.tally = ReadTally()
         self._wanted, self._effort = Wanted(self.kinds, labels=labelled is not None), Effort()
         self._labelled = labelled
         self._intake, self._complete = intake, complete
@@ -306,7 +306,7 @@ class DumpSource:
         self.reflectors: tuple[Any, ...] = ()
         self.requests: Counter[tuple[str, str, str]] = Counter()
 
-    async def read(self, progress: Progress) -> Tally:
+    async def read(self, progress: Progress) -> ReadTally:
         """Raises DumpError."""
         await self._source.read(files(self._path), progress)
         return self._source.tally

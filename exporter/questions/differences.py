@@ -16,7 +16,7 @@ from ..findings.severity import Severity
 from .findings import FindingReport, Report
 
 
-class Change(StrEnum):
+class FindingChange(StrEnum):
     NEW = "new"
     WORSE = "worse"
     BETTER = "better"
@@ -29,7 +29,7 @@ class Difference(msgspec.Struct, frozen=True, rename="camel"):
     it was not found. `why` says why nobody can tell.
     """
 
-    change: Change
+    change: FindingChange
     finding: FindingReport
     before: str
     why: str = ""
@@ -54,12 +54,14 @@ def differences(before: Report, after: Report) -> Differences:
             found.append(_appeared(finding, _why(finding, before.unknown)))
         elif earlier.severity != finding.severity:
             worse = Severity(finding.severity).rank > Severity(earlier.severity).rank
-            found.append(Difference(Change.WORSE if worse else Change.BETTER, finding, earlier.severity))
+            found.append(Difference(FindingChange.WORSE if worse else FindingChange.BETTER, finding, earlier.severity))
     for key, finding in old.items():
         if key not in new:
             why = _why(finding, after.unknown)
-            found.append(Difference(Change.UNKNOWN if why else Change.GONE, finding, finding.severity, why))
-    order = list(Change)
+            found.append(
+                Difference(FindingChange.UNKNOWN if why else FindingChange.GONE, finding, finding.severity, why)
+            )
+    order = list(FindingChange)
     same = sum(1 for key, each in new.items() if key in old and old[key].severity == each.severity)
     silent = {each.check for each in before.unknown} ^ {each.check for each in after.unknown}
     return Differences(tuple(sorted(found, key=lambda each: order.index(each.change))), same, tuple(sorted(silent)))
@@ -70,7 +72,7 @@ def _key(finding: FindingReport) -> tuple[str, str]:
 
 
 def _appeared(finding: FindingReport, why: str) -> Difference:
-    return Difference(Change.UNKNOWN if why else Change.NEW, finding, "", why)
+    return Difference(FindingChange.UNKNOWN if why else FindingChange.NEW, finding, "", why)
 
 
 def _why(finding: FindingReport, unknown: Iterable[Unknown]) -> str:

@@ -244,6 +244,24 @@ def order(finding: Finding | FindingReport) -> tuple[int, str, str, str, str]:
     return -rank, subject.namespace, subject.name, finding.reason, finding.fingerprint
 
 
+def near(finding: FindingReport, every: Iterable[FindingReport]) -> list[FindingReport]:
+    """The other findings of its VM and of the objects that it names; of a node, those of the VMs there, and of a VM
+    those of its node.
+    """
+    named = {(each.kind, each.namespace, each.name) for each in finding.related}
+
+    def is_near(other: FindingReport) -> bool:
+        subject = other.subject
+        if (subject.kind, subject.namespace, subject.name) in named:
+            return True
+        if finding.vm and (subject.namespace, other.vm) == (finding.subject.namespace, finding.vm):
+            return True
+        return bool(finding.node) and other.node == finding.node and "Node" in (finding.subject.kind, subject.kind)
+
+    others = (each for each in every if each.fingerprint != finding.fingerprint and each.cluster == finding.cluster)
+    return [each for each in others if is_near(each)]
+
+
 def worst(findings: Iterable[FindingReport]) -> FindingReport:
     """Whose advice is that of all, which have one cause; the first of those that are alike."""
     return max(findings, key=lambda each: (Severity(each.severity).rank, to_change(each)))

@@ -64,7 +64,7 @@ class NetworkState(msgspec.Struct, frozen=True, rename="camel"):
     since: str = ""
 
 
-class States:
+class NetworkStates:
     """Of one report: what all networks have in common is looked at once."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -256,7 +256,7 @@ def steps(
         by_network.setdefault(finding.network, []).append(finding)
         if at % SLICE == 0:
             yield
-    reports, states = [], States(cluster)
+    reports, states = [], NetworkStates(cluster)
     for network in () if blind else tuple(usage.networks()):
         if only in ("", network):
             found = by_network.get(network, [])
@@ -279,7 +279,7 @@ def _network(
     findings: list[Finding],
     reclaim: list[Reclaimable],
     incomplete: frozenset[str],
-    states: States,
+    states: NetworkStates,
 ) -> NetworkReport:
     ruler = usage.ruling(network)
     defined = [each for each in cluster.sharing(NAD, network) if isinstance(each, NetworkAttachmentDefinition)]
@@ -310,7 +310,7 @@ def _network(
 
 
 def _without_nad(
-    defined: UserDefinedNetwork | ClusterUserDefinedNetwork, findings: list[Finding], states: States
+    defined: UserDefinedNetwork | ClusterUserDefinedNetwork, findings: list[Finding], states: NetworkStates
 ) -> NetworkReport:
     return NetworkReport(
         network=defined.network,

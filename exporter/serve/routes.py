@@ -20,7 +20,7 @@ from ..questions import all_questions
 from ..questions.asked import MigrationsQuery
 from ..questions.urgency import Urgency
 from .access.browsers import LOGIN, LOGOUT
-from .api.findings import CausesView, Findings, Generation, Waits
+from .api.findings import CausesView, Findings, Generation, WaitingRequests
 from .api.questions import DrainUnderWay, MigrationsView, QuestionView
 from .api.scrape import Scrape
 from .application import Routes
@@ -95,7 +95,7 @@ def routes(
     under_way = DrainUnderWay(engine, versions, listings.of(None).about)
     drain, migrations = asked["drain"], asked["migrations"]
     # Half of the connections may wait: the other half is for whoever asks now.
-    waits = Waits(engine, most_connections() // 2)
+    waits = WaitingRequests(engine, most_connections() // 2)
     frame = Frame(engine, title, listings, config, outside or Outside())
     repairs, runbooks = RepairsPage(frame, versions.repairs), Runbooks()
     network_pages = NetworkPages(frame, asked["networks"])

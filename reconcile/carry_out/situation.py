@@ -81,7 +81,7 @@ _KEPT = 300.0  # seconds
 _MOST = 10_000  # namespaces that are remembered
 
 
-class Counting(Protocol):
+class CanCount(Protocol):
     async def served(self, kind: ApiKind[Any]) -> str:
         """The version that is served. Raises AbsentError where there is none, KubeError."""
 
@@ -92,7 +92,7 @@ class Counting(Protocol):
 class VMCounts:
     """Numbers of VMs, remembered for five minutes. None is what could not be counted; it is asked again each time."""
 
-    def __init__(self, reads: Counting, timer: Callable[[], float]) -> None:
+    def __init__(self, reads: CanCount, timer: Callable[[], float]) -> None:
         self._reads, self._timer = reads, timer
         self._counts: dict[str | None, tuple[int, float]] = {}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from exporter.checks import all_checks
-from exporter.cli.input.filters import Selection, UsageError, concerning
+from exporter.cli.input.filters import ObjectSelection, UsageError, concerning
 from exporter.cli.input.looking import looking
 from exporter.cli.input.names import Names, known_to, refuse_unknown
 from exporter.cli.input.once import complain_if_late
@@ -88,7 +88,7 @@ class Session:
         checks = [check for check in self.checks.by_id.values() if check.id in answered_checks(all_remediations())]
         config = self.exporter.model_copy(update=asked)
         async with looking(self.arguments, config, checks=checks, views=(), namespaces=places) as look:
-            known_to(look.steward.engine.cluster, places, Selection(), ())
+            known_to(look.steward.engine.cluster, places, ObjectSelection(), ())
             complain_if_late(self.arguments, look.in_time)
             observed = await EngineSource(look.steward.engine, time.time).observed()
             return replace(observed, ready=observed.ready and look.in_time)
@@ -103,7 +103,7 @@ class Session:
             names.namespaces |= {name} if raw is not None else set()
         except KubeError:
             names.blind.add("namespace")
-        refuse_unknown([name], Selection(), names, ())
+        refuse_unknown([name], ObjectSelection(), names, ())
 
     async def refuse_no_kubevirt(self) -> None:
         """Raises UsageError where the cluster serves no VMs: of nothing there, nothing is said. Raises KubeError."""

@@ -79,6 +79,7 @@ def _doubled(own: VMIContext) -> Iterator[Finding]:
         message=_TEXTS.message(
             "SourcePodLeft", "failed" if last.failed else "", pod=pod.name, node=own.vmi.node, others=others
         ),
+        next=_TEXTS.next_if_short("SourcePodLeft", "named", pod=first.name) if len(left) == 1 else "",
         node=own.vmi.node,
         since=since[0],
         since_source=since[1],

@@ -72,7 +72,7 @@ def _finding(
         reason="TemplateRequestsDisabled",
         severity=Severity.WARNING,
         subject=each.ref,
-        message=_TEXTS.message("TemplateRequestsDisabled", feature=rule.phrase, why=because(whys)),
+        message=_TEXTS.message("TemplateRequestsDisabled", feature=rule.phrase_of(each.ref.kind), why=because(whys)),
         feature=rule.id,
         group=rule.id,
         next=next_step(_TEXTS, "TemplateRequestsDisabled", rule, known, change),

@@ -1,4 +1,4 @@
-"""ControllerRevisions of instancetypes and preferences that nothing needs, or that several VMs share.
+"""ControllerRevisions of instancetypes and preferences that nothing needs.
 
 KubeVirt makes one for each VM and object, and leaves the old one behind when a VM changes to another object, is pinned,
 or is expanded (kubevirt/kubevirt#13117). It is no orphan while it is needed: by a VM that refers to it, by a VMI that
@@ -10,11 +10,9 @@ Not seen here: snapshots and backups that are kept outside of the cluster.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from heapq import nsmallest
 
 from ...domain.instancetypes.indexes import REVISION, revision_key
-from ...facts.matching import ROLES, kind_of
-from ...facts.naming import NAMED, counted, kind_word, named
+from ...facts.naming import kind_word
 from ...facts.record import Record
 from ...findings.check import Check, Lookup, Scope, View
 from ...findings.finding import Finding, Since
@@ -40,35 +38,8 @@ def find(view: View) -> Iterator[Finding]:
         return
     found, whole = known(view.sharing(REVISION, revision_key(namespace, name)))
     needing = [each for each in found if each is not revision]
-    vms = [each.ref for each in needing if isinstance(each, VirtualMachine) and each.deleting is None]
-    if len(vms) > 1:
-        first, owner, owned_by = nsmallest(NAMED, vms), revision.owner_name, kind_word(revision.owner_kind)
-        others = [vm.name for vm in first if vm.uid != revision.owner_uid]
-        other = others[0] if len(vms) == 2 and len(others) == 1 else ""
-        steps = (*(("one",) if other else ()), "owned" if owner else "ownerless")
-        yield Finding(
-            reason="SharedRevision",
-            severity=Severity.WARNING,
-            subject=revision.ref,
-            related=tuple(first),
-            message=TEXTS.message(
-                "SharedRevision",
-                "owned" if owner else "",
-                vms=counted(len(vms), "VM"),
-                names=named([vm.name for vm in first], len(vms)),
-                kind=owned_by,
-                owner=owner,
-            ),
-            next=TEXTS.next_if_short("SharedRevision", *steps, kind=owned_by, owner=owner, vm=other),
-            evidence={"vms": len(vms), "owner": owner} | ({"vmName": other, "role": _role(revision)} if other else {}),
-        )
     if whole and _orphaned(view, revision, needing):
         yield _orphan(view, revision)
-
-
-def _role(revision: ControllerRevision) -> str:
-    kind = revision.stash.kind if revision.stash is not None else ""
-    return next((role.value for role in ROLES if kind and kind_of(role, kind)), "")
 
 
 def _orphaned(view: View, revision: ControllerRevision, needing: list[Record]) -> bool:
@@ -102,13 +73,13 @@ def _orphan(view: View, revision: ControllerRevision) -> Finding:
         next=TEXTS.next("OrphanedRevision", "" if revision.owner_uid else cause),
         since=began,
         since_source=Since.CREATION if began is not None else Since.FIRST_SEEN,
-        evidence={"cause": cause, "object": copied},
+        evidence={"cause": cause, "object": copied, "revision": revision.name},
     )
 
 
 CHECK = Check(
     id="instancetype_revisions",
-    title="ControllerRevisions of instancetypes that nothing needs or that VMs share",
+    title="ControllerRevisions of instancetypes that nothing needs",
     reads=(
         ControllerRevision.KIND,
         VirtualMachine.KIND,

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from ...domain.instancetypes.indexes import REVISION, SAVED, SAVED_COPY, SAVED_OBJECT
 from ...domain.instancetypes.resolving import LIVE, backs, reference, target
-from ...facts.matching import ROLES, MatcherRole, Reference
+from ...facts.matching import ROLES, MatcherReference, MatcherRole
 from ...findings.check import Check, Lookup, Scope, View
 from ...findings.finding import Finding
 from ...findings.pages import Texts, reasons_of
@@ -62,7 +62,7 @@ def _missing(view: View, content: VirtualMachineSnapshotContent, role: MatcherRo
 
 
 def _object_missing(
-    view: View, content: VirtualMachineSnapshotContent, role: MatcherRole, wanted: Reference
+    view: View, content: VirtualMachineSnapshotContent, role: MatcherRole, wanted: MatcherReference
 ) -> Iterator[Finding]:
     kind, namespace, name = target(content.namespace, role, wanted)
     if not kind or not name or view.named(LIVE[kind], namespace, name) is not None:

@@ -12,7 +12,7 @@ from ...config.settings import Config
 from ...dump import read_dump
 from ...kube.errors import MALFORMED
 from ...offline.files import DumpError
-from ...questions.differences import Change, Differences, differences
+from ...questions.differences import Differences, FindingChange, differences
 from ...questions.findings import Report, take
 from ...questions.trust import exit_code
 from ..input.config import configured
@@ -63,5 +63,5 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _exit_code(found: Differences) -> int:
-    unknown = any(each.change is Change.UNKNOWN for each in found.differences)
+    unknown = any(each.change is FindingChange.UNKNOWN for each in found.differences)
     return exit_code(found=bool(found.differences), unknown=unknown)

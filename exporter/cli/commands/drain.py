@@ -24,7 +24,7 @@ from ...questions.drain import (
 )
 from ...questions.drain.probing import EvictionProbeAnswer
 from ...questions.drain.report import Probed
-from ..asking import Asking, asked_with
+from ..asking import CommandQuestion, asked_with
 from ..input.filters import UsageError
 from ..input.probes import refuse_probe_of_dump, with_probes
 from ..output.text.layout import grid, paragraph, step, table, to_run
@@ -198,7 +198,7 @@ async def _with_probes(drain: Drain, look: Look, _: argparse.Namespace) -> Drain
     return await with_probes(drain, Probe(look.transport))
 
 
-run = Asking(
+run = CommandQuestion(
     QUESTION,
     text=lambda found, _, columns: drained(found, columns),
     code=lambda found, in_time: exit_code(found, whole=in_time and not unsettled(found)),

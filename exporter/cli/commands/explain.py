@@ -6,6 +6,7 @@ import argparse
 import difflib
 import inspect
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...checks import all_checks
@@ -13,6 +14,7 @@ from ...facts.naming import kind_word
 from ...facts.rules import BY_ID
 from ...facts.times import Since
 from ...findings.check import PER_FLEET, Check, Reason
+from ...findings.pages import repair_by
 from ...findings.severity import Severity
 from ...questions.urgency import Urgency, urgency_of
 from ...runbook import link
@@ -26,6 +28,7 @@ if TYPE_CHECKING:  # its report is dear to import, and a reason needs none
 # What a check, a reason or a finding means, as text. Words in capitals are filled in by findings.
 
 _NAME = 10  # columns of what a line is about
+_BESIDE = 20  # related findings
 
 
 def of_check(check: Check, columns: int | None) -> str:
@@ -47,13 +50,14 @@ def of_reason(check: Check, name: str, reason: Reason, columns: int | None) -> s
         "Alert": _alert(reason, urgency_of(reason, name)),
         "Runbook": link(reason.alert, name),
         "Next": reason.next,
-        "Repair": reason.remediation or "",
+        "Repair": repair_by(reason.remediation),
     }
     title = f"{name} (check {check.id}): {reason.title}\n\n{_prose(reason.meaning, columns)}\n"
     return f"{title}{_facts(facts, columns)}{to_run(reason.commands, '  ')}"
 
 
-def of_finding(finding: FindingReport, columns: int | None) -> str:
+def of_finding(finding: FindingReport, columns: int | None, beside: Sequence[FindingReport] = ()) -> str:
+    """`beside` are findings that have to do with it, of which the first are named."""
     check = next(each for each in all_checks() if each.id == finding.check)
     reason = check.reasons[finding.reason]
     subject = f"{kind_word(finding.subject.kind)} {finding.subject.path}"
@@ -67,15 +71,26 @@ def of_finding(finding: FindingReport, columns: int | None) -> str:
         "Finding": finding.fingerprint,
         "May be old": finding.unknown,
         "Next": finding.next,
-        "Repair": "" if finding.repairs else finding.remediation or "",
+        "Repair": "" if finding.repairs else repair_by(finding.remediation or ""),
     }
     title = one_line(f"{finding.severity} {finding.reason}: {subject}")
     text = f"{title}\n\n{_prose(finding.message, columns)}\n{_facts(facts, columns)}"
     text += to_run(finding.commands, "  ")
+    from ...questions.findings import runbook_command  # whoever has a finding has it
+
+    if runbook := runbook_command(finding):
+        text += f"  $ {runbook}\n"
     if finding.repairs:
         from ..output.findings.check_report import repair  # dear to import, too
 
         text += "".join(repair(each, "  ", columns) for each in finding.repairs)
+    if beside:
+        rows = [
+            (each.severity, each.reason, f"{kind_word(each.subject.kind)} {each.subject.path}", each.fingerprint)
+            for each in beside[:_BESIDE]
+        ]
+        more = f"and {len(beside) - _BESIDE} more\n" if len(beside) > _BESIDE else ""
+        text += "\n" + grid(("RELATED", "REASON", "OBJECT", "FINDING"), rows, columns) + more
     return text
 
 
@@ -169,12 +184,13 @@ def _one(arguments: argparse.Namespace, columns: int | None) -> int:
     from ..output.text.layout import aimed
 
     try:
-        finding = aimed(_found(arguments), aim_of(arguments))
+        found, beside = _found(arguments)
+        finding = aimed(found, aim_of(arguments))
     except WRONG as error:
         complain(str(error))
         return 2
     if not arguments.runbook:
-        say(of_finding(finding, columns))
+        say(of_finding(finding, columns, beside))
         return 0
     check = next(each for each in all_checks() if each.id == finding.check)
     reason = check.reasons[finding.reason]
@@ -188,14 +204,16 @@ def _one(arguments: argparse.Namespace, columns: int | None) -> int:
     return 0
 
 
-def _found(arguments: argparse.Namespace) -> FindingReport:
-    """The one that is meant, of a cluster, a dump or a running exporter. Raises UsageError and DumpError."""
+def _found(arguments: argparse.Namespace) -> tuple[FindingReport, list[FindingReport]]:
+    """The one that is meant, of a cluster, a dump or a running exporter, and what has to do with it. Raises UsageError
+    and DumpError.
+    """
     import asyncio  # only where something is looked at
 
-    from ...questions.findings import Report, take, with_causes, worst
+    from ...questions.findings import Report, near, take, with_causes, worst
     from ..asking import Place, from_anywhere
     from ..input.config import configured
-    from ..input.filters import Selection, UsageError
+    from ..input.filters import ObjectSelection, UsageError
     from ..input.names import known_to
     from ..input.once import refuse_complete_without_dump, undated
 
@@ -209,7 +227,7 @@ def _found(arguments: argparse.Namespace) -> FindingReport:
     async def taken(place: Place) -> Report:
         report = take(place.engine)
         if place.look is not None:
-            known_to(place.engine.cluster, within, Selection(), report.findings)
+            known_to(place.engine.cluster, within, ObjectSelection(), report.findings)
         return undated(with_causes(report, place.engine))
 
     refuse_complete_without_dump(arguments)
@@ -220,4 +238,5 @@ def _found(arguments: argparse.Namespace) -> FindingReport:
         raise UsageError(
             f"no finding and no cause has ID {wanted}, or it is gone; `steward check -o wide` shows the ids"
         )
-    return worst(found)
+    meant = worst(found)
+    return meant, near(meant, report.findings)

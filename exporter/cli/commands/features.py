@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...facts.naming import named
 from ...questions.features import QUESTION, FeatureReport, Features, GateReport
 from ...questions.trust import exit_code
-from ..asking import Asking
+from ..asking import CommandQuestion
 from ..output.text.layout import grid
 from ..output.text.terminal import one_line
 
@@ -133,7 +133,7 @@ def _code(found: Features, in_time: bool) -> int:
     return exit_code(unknown=bool(found.not_applicable or found.unknown) or not found.complete or not in_time)
 
 
-run = Asking(
+run = CommandQuestion(
     QUESTION,
     text=lambda found, asked, columns: listed_features(found, columns, folded=not any(asked)),
     code=_code,

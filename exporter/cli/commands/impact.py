@@ -27,7 +27,7 @@ from ...questions.impact import (
     exit_code,
     kinds_of,
 )
-from ..asking import Asking, asked_with
+from ..asking import CommandQuestion, asked_with
 from ..input.filters import UsageError
 from ..input.probes import ask_edits, refuse_probe_of_dump
 from ..output.edit_probes import edits
@@ -186,7 +186,7 @@ async def _probed(impact: Impact, look: Look, arguments: argparse.Namespace) -> 
     return msgspec.structs.replace(impact, probes=probes)
 
 
-run = Asking(
+run = CommandQuestion(
     QUESTION,
     text=lambda found, _, columns: impacted(found, columns),
     code=lambda found, in_time: exit_code(found, whole=in_time and not unsettled(found.probes)),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...facts.naming import kind_word, named
 from ...questions.instancetypes import QUESTION, InstancetypeReport, Instancetypes, chosen
 from ...questions.trust import exit_code
-from ..asking import Asking
+from ..asking import CommandQuestion
 from ..output.text.layout import grid
 from ..output.text.terminal import one_line
 
@@ -93,7 +93,7 @@ def _code(found: Instancetypes, in_time: bool) -> int:
     return exit_code(unknown=blind or not in_time)
 
 
-run = Asking(
+run = CommandQuestion(
     QUESTION,
     text=lambda found, _, columns: listed_instancetypes(found, columns),
     code=_code,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...questions.networks import QUESTION, STATES, NetworkReport, Networks, chosen
 from ...questions.trust import exit_code
-from ..asking import Asking
+from ..asking import CommandQuestion
 from ..output.text.layout import grid
 from ..output.text.terminal import one_line
 
@@ -79,7 +79,7 @@ def _code(found: Networks, in_time: bool) -> int:
     return exit_code(unknown=blind or not in_time)
 
 
-run = Asking(
+run = CommandQuestion(
     QUESTION,
     text=lambda found, _, columns: listed_networks(found, columns),
     code=_code,

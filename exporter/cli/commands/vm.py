@@ -10,7 +10,7 @@ from ...offline.files import DumpError, Unread, files
 from ...offline.wanted import Wanted
 from ...questions.asked import VMQuery
 from ...questions.vm import OF_MANIFESTS, QUESTION, READER, Manifest, exit_code, manifest_of
-from ..asking import Asking
+from ..asking import CommandQuestion
 from ..input.filters import UsageError, vm_named
 from ..input.once import of_running, refuse_complete_without_dump
 from ..output.text.screen import prose_width
@@ -71,7 +71,7 @@ def _asked(arguments: argparse.Namespace) -> VMQuery:
     return VMQuery(namespace, name, manifest)
 
 
-run = Asking(
+run = CommandQuestion(
     QUESTION,
     text=lambda found, *_: whole_vm(found, prose_width()),
     code=lambda found, in_time: exit_code(found, whole=in_time),

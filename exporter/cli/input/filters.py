@@ -41,7 +41,7 @@ _VM = ("vm", "virtualmachine", "vmi", "virtualmachineinstance")
 
 
 @dataclass(frozen=True)
-class Selection:
+class ObjectSelection:
     """VMs are NAMESPACE/NAME, or NAME of any namespace; `objects` are pairs of a kind in small letters and such a path.
     Empty for all findings.
     """
@@ -89,7 +89,7 @@ def _called() -> Mapping[str, str]:
     return found
 
 
-def selection_of(texts: Iterable[str]) -> Selection:
+def selection_of(texts: Iterable[str]) -> ObjectSelection:
     """Raises ValueError for what selects nothing, one sentence."""
     vms, nodes, networks, objects, ids = [], [], [], [], []
     for text in texts:
@@ -110,7 +110,7 @@ def selection_of(texts: Iterable[str]) -> Selection:
             networks.append(path)
         else:
             objects.append((kind, path))
-    return Selection(tuple(vms), tuple(nodes), tuple(networks), tuple(objects), tuple(ids))
+    return ObjectSelection(tuple(vms), tuple(nodes), tuple(networks), tuple(objects), tuple(ids))
 
 
 def vm_named(text: str, namespace: str) -> tuple[str, str]:
@@ -172,7 +172,7 @@ class Filters:
     reasons: frozenset[str]  # empty for all of them
     features: frozenset[str]  # empty for all findings
     severities: frozenset[Severity]
-    selection: Selection
+    selection: ObjectSelection
     min_age: float
     now: float
     selector: Selector | None = None

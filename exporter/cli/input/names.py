@@ -26,7 +26,7 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.reader import watched
 from ...store.source import unseen
-from .filters import Filters, Selection, UsageError
+from .filters import Filters, ObjectSelection, UsageError
 
 _OTHERS = ("placement", "hypervisors")  # what findings of features name that is none of their own
 
@@ -70,7 +70,7 @@ def _kinds() -> Iterable[Kind[Any]]:
 
 
 def known_to(
-    cluster: Cluster, namespaces: Iterable[str], selection: Selection, findings: Collection[FindingReport]
+    cluster: Cluster, namespaces: Iterable[str], selection: ObjectSelection, findings: Collection[FindingReport]
 ) -> None:
     """Raises UsageError as `refuse_unknown` does, of what is asked for and a cluster lacks."""
     names = Names(selection.kinds)
@@ -78,16 +78,16 @@ def known_to(
     refuse_unknown(sorted(namespaces), selection, names, findings)
 
 
-def refuse_no_kind(selection: Selection, findings: Collection[FindingReport]) -> None:
+def refuse_no_kind(selection: ObjectSelection, findings: Collection[FindingReport]) -> None:
     """Raises UsageError for the first kind that is none, and that no finding is about."""
     known = {each.name.lower() for each in _kinds()}
     for kind, path in selection.objects:
-        if kind not in known and not _found(Selection(objects=((kind, path),)), findings):
+        if kind not in known and not _found(ObjectSelection(objects=((kind, path),)), findings):
             raise _unknown("kind that is checked", kind, known)
 
 
 def refuse_unknown(
-    namespaces: Iterable[str], selection: Selection, names: Names, findings: Collection[FindingReport]
+    namespaces: Iterable[str], selection: ObjectSelection, names: Names, findings: Collection[FindingReport]
 ) -> None:
     """Raises UsageError for the first namespace, VM, node, network, kind or object that is asked for and not there.
     What a finding is about is there, or was.
@@ -96,14 +96,14 @@ def refuse_unknown(
     for kind, path in selection.objects:
         there = names.objects.get(kind, set())
         found = any(path in (each, each.rpartition("/")[2]) for each in there)
-        if not (found or kind in names.blind or _found(Selection(objects=((kind, path),)), findings)):
+        if not (found or kind in names.blind or _found(ObjectSelection(objects=((kind, path),)), findings)):
             raise _unknown(f"{kind} that is looked at", path, there, "such objects")
     for each in namespaces:
         if each and "namespace" not in names.blind and each not in names.namespaces:  # "": what has none
             raise _unknown("namespace", each, names.namespaces)
     for vm in selection.vms:
         found = any(vm in (path, path.partition("/")[2]) for path in names.vms)
-        if not (found or "vm" in names.blind or _found(Selection(vms=(vm,)), findings)):
+        if not (found or "vm" in names.blind or _found(ObjectSelection(vms=(vm,)), findings)):
             raise _unknown("VM", vm, names.vms)
     for noun, asked, known in (("node", selection.nodes, names.nodes), ("network", selection.networks, names.networks)):
         for each in asked:
@@ -133,7 +133,7 @@ def refuse_misspelt(features: Iterable[str]) -> None:
             raise UsageError(f"no feature or feature gate is called {shortened(each)}; {hint}")
 
 
-def _found(asked: Selection, findings: Iterable[FindingReport]) -> bool:
+def _found(asked: ObjectSelection, findings: Iterable[FindingReport]) -> bool:
     return any(map(asked.picks, findings))
 
 

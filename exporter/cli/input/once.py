@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...facts.times import Since
-from ...offline.source import Progress, Tally
+from ...offline.source import Progress, ReadTally
 from ...questions.findings import Report
 from ..output.text.layout import Aim
 from ..output.text.terminal import complain, one_line
@@ -112,7 +112,7 @@ def progress_line(of: str = "") -> Iterator[Progress]:
         return
     shown_at = 0.0
 
-    def show(tally: Tally) -> None:
+    def show(tally: ReadTally) -> None:
         nonlocal shown_at
         if time.monotonic() - shown_at >= _EVERY:
             shown_at = time.monotonic()

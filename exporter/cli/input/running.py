@@ -34,7 +34,7 @@ from ...questions.nearest import meant, shortened
 from ...questions.networks import Networks
 from ...questions.repairs import Reconcile
 from .config import configured
-from .filters import Selection, UsageError
+from .filters import ObjectSelection, UsageError
 from .names import refuse_no_kind
 
 SECONDS = 30.0
@@ -181,7 +181,7 @@ async def acknowledged_of(arguments: argparse.Namespace) -> tuple[tuple[KnownCau
 
 
 async def nodes_of(
-    arguments: argparse.Namespace, selection: Selection, findings: Collection[FindingReport]
+    arguments: argparse.Namespace, selection: ObjectSelection, findings: Collection[FindingReport]
 ) -> frozenset[tuple[str, str]]:
     """The nodes of the VMs that are asked for, as far as the steward tells. Raises UsageError for what is asked for,
     what no finding is about, and what the steward does not know.
@@ -190,7 +190,7 @@ async def nodes_of(
     nodes: set[tuple[str, str]] = set()
     async with asking(arguments) as steward:
         for vm in selection.vms:
-            found = any(map(Selection(vms=(vm,)).picks, findings))
+            found = any(map(ObjectSelection(vms=(vm,)).picks, findings))
             namespace, slash, name = vm.partition("/")
             if not slash and not found:
                 raise UsageError(f"no finding is about a VM {vm}; a running steward is asked for vm/NAMESPACE/{vm}")
@@ -202,7 +202,7 @@ async def nodes_of(
                 continue
             nodes |= {("", whole.runs.node)} if whole.runs is not None and whole.runs.node else set()
         for node in selection.nodes:
-            if not any(map(Selection(nodes=(node,)).picks, findings)):
+            if not any(map(ObjectSelection(nodes=(node,)).picks, findings)):
                 await steward.get("/api/v1/drain", msgspec.Raw, [("node", node)])
         networks = set(selection.networks) - {each.network for each in findings}
         if networks:
@@ -210,7 +210,7 @@ async def nodes_of(
             for each in sorted(networks - set(known)):
                 raise UsageError(f"no network is called {shortened(each)!r}; {meant(each, known, 'networks')}")
     for kind, path in selection.objects:
-        if not any(map(Selection(objects=((kind, path),)).picks, findings)):
+        if not any(map(ObjectSelection(objects=((kind, path),)).picks, findings)):
             raise UsageError(f"no finding is about {kind}/{path}; a running steward does not tell whether it is there")
     return frozenset(nodes)
 

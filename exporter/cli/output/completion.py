@@ -28,7 +28,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Command:
+class CompletedCommand:
     """`path` is empty for the steward itself. `words` are what may follow: commands, or the values of an argument, each
     with what it is for.
     """
@@ -44,7 +44,7 @@ class Command:
 
 def tree(
     parser: argparse.ArgumentParser, path: tuple[str, ...] = (), top: dict[str, str] | None = None
-) -> Iterator[Command]:
+) -> Iterator[CompletedCommand]:
     """The command of a parser, then those below it. `top` are those of the steward, which `help` takes."""
     words: dict[str, str] = dict(top or {}) if path == ("help",) else {}
     below: dict[str, argparse.ArgumentParser] = {}
@@ -57,7 +57,7 @@ def tree(
             options.append(_option(action))
         elif action.choices:
             words |= {str(each): "" for each in action.choices}
-    yield Command(path, tuple(words.items()), tuple(options))
+    yield CompletedCommand(path, tuple(words.items()), tuple(options))
     for name, each in below.items():
         yield from tree(each, (*path, name), words if top is None else top)
 
@@ -100,14 +100,14 @@ _CHOICES = '        mapfile -t COMPREPLY < <(compgen -W {choices} -- "$current")
 _BASH_FILES = '        compopt -o filenames 2> /dev/null\n        mapfile -t COMPREPLY < <(compgen -f -- "$current")'
 
 
-def bash(commands: Sequence[Command]) -> str:
+def bash(commands: Sequence[CompletedCommand]) -> str:
     paths = " | ".join(f'"{" ".join(each.path[:-1])} {each.path[-1]}"' for each in commands if each.path)
     values = "\n".join(line for each in commands for line in _values(each))
     words = "\n".join(_words(each) for each in commands)
     return _SCRIPT.format(paths=paths, values=values, words=words)
 
 
-def _values(command: Command) -> Iterator[str]:
+def _values(command: CompletedCommand) -> Iterator[str]:
     """What follows an option that takes a value: of one that nobody knows, nothing is offered."""
     for option in command.options:
         if not option.flag:
@@ -119,7 +119,7 @@ def _values(command: Command) -> Iterator[str]:
             yield "        return ;;"
 
 
-def _words(command: Command) -> str:
+def _words(command: CompletedCommand) -> str:
     words = [word for word, _ in command.words]
     options = [name for option in command.options for name in option.names]
     return f"    {shlex.quote(command.at)}) words={shlex.quote(' '.join([*words, *options]))} ;;"
@@ -145,12 +145,12 @@ complete -c steward -f
 """
 
 
-def fish(commands: Sequence[Command]) -> str:
+def fish(commands: Sequence[CompletedCommand]) -> str:
     paths = " ".join(_quoted(f"{' '.join(each.path[:-1])} {each.path[-1]}") for each in commands if each.path)
     return _FISH_SCRIPT.format(paths=paths, lines="\n".join(line for each in commands for line in _lines(each)))
 
 
-def _lines(command: Command) -> Iterator[str]:
+def _lines(command: CompletedCommand) -> Iterator[str]:
     where = "complete -c steward -n " + _quoted(f"__steward_at {_quoted(command.at)}")
     for word, text in command.words:
         yield f"{where} -a {_quoted(word)}{f' -d {_quoted(text)}' if text else ''}"
@@ -207,14 +207,14 @@ fi
 """
 
 
-def zsh(commands: Sequence[Command]) -> str:
+def zsh(commands: Sequence[CompletedCommand]) -> str:
     paths = " | ".join(f'"{" ".join(each.path[:-1])} {each.path[-1]}"' for each in commands if each.path)
     values = "\n".join(line for each in commands for line in _zsh_values(each))
     words = "\n".join(line for each in commands for line in _zsh_words(each))
     return _ZSH_SCRIPT.format(paths=paths, values=values, words=words)
 
 
-def _zsh_values(command: Command) -> Iterator[str]:
+def _zsh_values(command: CompletedCommand) -> Iterator[str]:
     """What follows an option that takes a value: of one that nobody knows, nothing is offered."""
     for option in command.options:
         if not option.flag:
@@ -226,7 +226,7 @@ def _zsh_values(command: Command) -> Iterator[str]:
             yield "        return ;;"
 
 
-def _zsh_words(command: Command) -> Iterator[str]:
+def _zsh_words(command: CompletedCommand) -> Iterator[str]:
     words = " ".join(_described(word, text) for word, text in command.words)
     options = " ".join(_described(name, option.help) for option in command.options for name in option.names)
     yield f"    {shlex.quote(command.at)})"

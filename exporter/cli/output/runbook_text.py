@@ -9,7 +9,7 @@ from functools import partial
 from ...checks import all_checks
 from ...rules.urgency import urgencies
 from ...runbook import link, texts
-from ...serve.html.markdown import Block, names_in, sections, with_names
+from ...serve.html.markdown import RunbookBlock, names_in, sections, with_names
 from .text.layout import paragraph
 
 _LINK = re.compile(r"\[([^][]+)\]\([^()]*\)")
@@ -36,14 +36,14 @@ def runbook_text(alert: str, reasons: frozenset[str], labels: Mapping[str, str],
     return "\n".join(parts)
 
 
-def _part(reasons: frozenset[str], kind: str, block: Block) -> Block:
+def _part(reasons: frozenset[str], kind: str, block: RunbookBlock) -> RunbookBlock:
     """The block where it is for the reasons and kind; else what it sets of variables, which other commands need."""
     if block.concerns(reasons, kind):
         return block
-    return Block([each for each in block.tokens if each.type == "fence" and _SETS in each.content])
+    return RunbookBlock([each for each in block.tokens if each.type == "fence" and _SETS in each.content])
 
 
-def _block(block: Block, lines: list[str], names: Mapping[str, str], columns: int | None) -> Iterator[str]:
+def _block(block: RunbookBlock, lines: list[str], names: Mapping[str, str], columns: int | None) -> Iterator[str]:
     """Its paragraphs, list items and commands, in their order; commands are indented, and never broken."""
     begun: set[int] = set()
     for token in block.tokens:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ...findings.finding import VMS
+from ...findings.pages import repair_by
 from ...questions.drain import TITLES
 from ...questions.findings import FindingReport, plan_command, runbook_command
 from ...questions.urgency import stakes
@@ -318,7 +319,8 @@ def _finding(each: FindingReport, *, who: bool = False) -> Iterator[str]:
     if runbook := runbook_command(each):
         yield f"       {runbook}\n"
     if each.remediation:
-        yield f"       repair: {each.remediation}\n       {plan_command(each)}\n"
+        yield paragraph(f"repair: {repair_by(each.remediation)}", "       ", "         ")
+        yield f"       {plan_command(each)}\n"
 
 
 def _unknown(found: VMWhole) -> Iterator[str]:

@@ -42,7 +42,7 @@ class Refusal(StrEnum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class EvictionVerdict:
     """`pdbs` are those that select the pod, in order; `refusal` says why the only one refuses."""
 
     answer: EvictionAnswer
@@ -63,27 +63,27 @@ def current_pod(vmi: VirtualMachineInstance, pods: Iterable[Pod]) -> Pod | None:
 
 def evicted(
     vmi: VirtualMachineInstance, pod: Pod | None, strategy: str, pdbs: Callable[[Pod], tuple[PodDisruptionBudget, ...]]
-) -> Verdict:
+) -> EvictionVerdict:
     """What an eviction of its current pod is answered with now; `pdbs` gives those that select a pod, by name."""
     if strategy == "External":
-        return Verdict(EvictionAnswer.EXTERNAL)
+        return EvictionVerdict(EvictionAnswer.EXTERNAL)
     able = vmi.migratable == "True"
     if strategy in ("LiveMigrate", "LiveMigrateIfPossible") and able:
-        return Verdict(EvictionAnswer.MIGRATES)
+        return EvictionVerdict(EvictionAnswer.MIGRATES)
     if strategy == "LiveMigrate":
         known = bool(vmi.migratable) and vmi.phase == "Running"  # Unknown is refused as False is
-        return Verdict(EvictionAnswer.NOT_MIGRATABLE if known else EvictionAnswer.NOT_EVALUATED)
+        return EvictionVerdict(EvictionAnswer.NOT_MIGRATABLE if known else EvictionAnswer.NOT_EVALUATED)
     if pod is None:
-        return Verdict(EvictionAnswer.PASSES)
+        return EvictionVerdict(EvictionAnswer.PASSES)
     # PDBs do not count for a pod that does not run yet, or that is being deleted.
     return _by_pdbs(pod, () if pod.phase == "Pending" or pod.deleting is not None else pdbs(pod))
 
 
-def _by_pdbs(pod: Pod, selecting: tuple[PodDisruptionBudget, ...]) -> Verdict:
+def _by_pdbs(pod: Pod, selecting: tuple[PodDisruptionBudget, ...]) -> EvictionVerdict:
     if len(selecting) > 1:
-        return Verdict(EvictionAnswer.PDBS, selecting)
+        return EvictionVerdict(EvictionAnswer.PDBS, selecting)
     refusal = refused_by(selecting[0], pod) if selecting else None
-    return Verdict(EvictionAnswer.PDB if refusal else EvictionAnswer.SHUTS_DOWN, selecting, refusal)
+    return EvictionVerdict(EvictionAnswer.PDB if refusal else EvictionAnswer.SHUTS_DOWN, selecting, refusal)
 
 
 def refused_by(pdb: PodDisruptionBudget, pod: Pod) -> Refusal | None:

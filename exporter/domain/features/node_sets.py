@@ -30,8 +30,10 @@ _CORDONED = "cordoned"
 _NAME = "metadata.name"  # by which terms ask for a node's name
 _NAMED = 6  # conditions in a text
 _MOST_RULINGS = 20_000  # that are kept until a node changes: placements come and go
+
+# How labels of KubeVirt's node-labeller begin.
+CPU_FEATURE, CPU_TO_MIGRATE = "cpu-feature.node.kubevirt.io/", "cpu-model-migration.node.kubevirt.io/"
 _HOST_MODEL, _FEATURES = "host-model-cpu.node.kubevirt.io/", "host-model-required-features.node.kubevirt.io/"
-_MIGRATION_MODEL, _FEATURE = "cpu-model-migration.node.kubevirt.io/", "cpu-feature.node.kubevirt.io/"
 _VENDOR = "cpu-vendor.node.kubevirt.io/"
 
 
@@ -134,7 +136,7 @@ class NodeSets:
     def moved(self, asked: NodeDemand, moving: Moving, name: str) -> NodeDemand:
         """What the pod asks for that a VMI on a node would be migrated into."""
         node = self.node(name)
-        more = _of_node(node, moving) if node is not None else ()
+        more = cpu_of_node(node, moving) if node is not None else ()
         placement = msgspec.structs.replace(asked.placement, selector=asked.placement.selector + more)
         return msgspec.structs.replace(asked, placement=placement) if more else asked
 
@@ -232,7 +234,7 @@ class NodeSets:
         if found is None:
             found = self._leaving[moving] = {}
             for at, node in enumerate(self.nodes):
-                wanted = _of_node(node, moving)
+                wanted = cpu_of_node(node, moving)
                 found[wanted] = found.get(wanted, 0) | 1 << at
         return found
 
@@ -257,14 +259,14 @@ def _beginning(node: Node, prefix: str) -> Iterator[tuple[str, str]]:
         yield key.removeprefix(prefix), value
 
 
-def _of_node(node: Node, moving: Moving) -> tuple[Requirement, ...]:
+def cpu_of_node(node: Node, moving: Moving) -> tuple[Requirement, ...]:
     """What KubeVirt has the target offer of this node's CPU (prepareNodeSelectorForHostCpuModel)."""
     found: list[Requirement] = []
     if moving.host_model:
         for model, value in _beginning(node, _HOST_MODEL):
-            found.append(Requirement(_MIGRATION_MODEL + model, "In", (value,)))
+            found.append(Requirement(CPU_TO_MIGRATE + model, "In", (value,)))
         if found:  # without a model the migration fails for another reason
-            found += [Requirement(_FEATURE + name, "In", (value,)) for name, value in _beginning(node, _FEATURES)]
+            found += [Requirement(CPU_FEATURE + name, "In", (value,)) for name, value in _beginning(node, _FEATURES)]
     if moving.vendor:
         found += [Requirement(_VENDOR + name, "In", ("true",)) for name, _ in _beginning(node, _VENDOR)]
     return tuple(found)

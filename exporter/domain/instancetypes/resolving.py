@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from ...facts import specs
-from ...facts.matching import ROLES, MatcherRole, Reference, kind_of
+from ...facts.matching import ROLES, MatcherReference, MatcherRole, kind_of
 from ...facts.record import Record
 from ...store.kinds.controller_revision import START, ControllerRevision
 from ...store.kinds.instancetypes import (
@@ -65,7 +65,7 @@ class Resolution(msgspec.Struct, frozen=True, gc=False):
     """
 
     role: MatcherRole
-    reference: Reference
+    reference: MatcherReference
     mode: ReferenceMode
     kind: str
     live: Kept | None
@@ -93,11 +93,11 @@ class Resolution(msgspec.Struct, frozen=True, gc=False):
 
 def reference(
     holder: VirtualMachine | VirtualMachinePool | VirtualMachineSnapshotContent, role: MatcherRole
-) -> Reference | None:
+) -> MatcherReference | None:
     return holder.instancetype if role is MatcherRole.INSTANCETYPE else holder.preference
 
 
-def target(namespace: str, role: MatcherRole, wanted: Reference) -> tuple[str, str, str]:
+def target(namespace: str, role: MatcherRole, wanted: MatcherReference) -> tuple[str, str, str]:
     """Kind, namespace and name of the object that a matcher means; the kind is empty where KubeVirt knows it not."""
     kind = kind_of(role, wanted.kind)
     return kind, namespace if kind == role.namespaced else "", wanted.name
@@ -125,7 +125,7 @@ def resolve(vm: VirtualMachine, role: MatcherRole, find: Find, kubevirt: KubeVir
     return Resolution(role, wanted, ReferenceMode.UNVERSIONED, kind, found, None, "", failure)
 
 
-def backs(vm: VirtualMachine, role: MatcherRole, saved: Reference, find: Find) -> bool:
+def backs(vm: VirtualMachine, role: MatcherRole, saved: MatcherReference, find: Find) -> bool:
     """Whether a VM has a copy for a spec that is written into it, as a restore does, which leaves its status alone."""
     own = reference(vm, role)
     if own is None or not own.revision or own.status_name != saved.name or saved.kind not in ("", own.status_kind):
@@ -135,7 +135,13 @@ def backs(vm: VirtualMachine, role: MatcherRole, saved: Reference, find: Find) -
 
 
 def _kept(
-    role: MatcherRole, wanted: Reference, mode: ReferenceMode, kind: str, live: Kept | None, find: Find, namespace: str
+    role: MatcherRole,
+    wanted: MatcherReference,
+    mode: ReferenceMode,
+    kind: str,
+    live: Kept | None,
+    find: Find,
+    namespace: str,
 ) -> Resolution:
     name = wanted.pin if mode is ReferenceMode.PINNED else wanted.revision
     found = find(ControllerRevision, namespace, name)
@@ -143,7 +149,7 @@ def _kept(
     return Resolution(role, wanted, mode, kind, live, revision, name, Unresolved.REVISION if revision is None else None)
 
 
-def _dropped(wanted: Reference) -> bool:
+def _dropped(wanted: MatcherReference) -> bool:
     """Whether KubeVirt forgets the revision when it next reconciles the VM, since its matcher has another kind (as it
     is written) than the status (pkg/instancetype/revision/store.go).
     """

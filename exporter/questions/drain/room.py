@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from ...domain.features.node_sets import closed
+from ...domain.features.node_sets import CPU_FEATURE, CPU_TO_MIGRATE, Moving, closed, cpu_of_node
 from ...facts.naming import named
 from ...facts.placement import ALONE, Neighbours, NeighbourTerm, Placement
 from ...facts.quantity import Amounts
-from ...facts.selector import Requirement
 from ...store.cluster import Cluster
 from ...store.indexes.drains import BOUND, NODE
 from ...store.kinds.node import Node
@@ -133,9 +132,6 @@ _SLICE = 100  # nodes looked at between two looks at the event loop
 _MOST_REASONS = 6
 NO_ACCESS = "without access to its volumes"
 
-_HOST_MODEL, _FEATURES = "host-model-cpu.node.kubevirt.io/", "host-model-required-features.node.kubevirt.io/"
-_MIGRATION_MODEL, _FEATURE = "cpu-model-migration.node.kubevirt.io/", "cpu-feature.node.kubevirt.io/"
-
 
 @dataclass(frozen=True)
 class NodeChoice:
@@ -157,15 +153,9 @@ def placement_on_moving(vmi: VirtualMachineInstance, pod: Pod, source: Node) -> 
     also that model and its features, unless an earlier migration has fixed them (prepareNodeSelectorForHostCpuModel).
     """
     selector = pod.placement.selector
-    if vmi.cpu_model != "host-model" or any(each.key.startswith((_MIGRATION_MODEL, _FEATURE)) for each in selector):
+    if vmi.cpu_model != "host-model" or any(each.key.startswith((CPU_TO_MIGRATE, CPU_FEATURE)) for each in selector):
         return pod.placement
-    extra = []
-    for key, value in source.label_pairs:
-        if key.startswith(_HOST_MODEL):
-            extra.append(Requirement(_MIGRATION_MODEL + key.removeprefix(_HOST_MODEL), "In", (value,)))
-        elif key.startswith(_FEATURES):
-            extra.append(Requirement(_FEATURE + key.removeprefix(_FEATURES), "In", (value,)))
-    return msgspec.structs.replace(pod.placement, selector=selector + tuple(extra))
+    return msgspec.structs.replace(pod.placement, selector=selector + cpu_of_node(source, Moving(host_model=True)))
 
 
 @dataclass

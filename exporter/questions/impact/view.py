@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ...checks import all_checks
 from ...checks.features.feature_mismatch import CHECK
 from ...engine.engine import Engine
-from ...engine.preview import Difference, previewed
+from ...engine.preview import PreviewedChange, previewed
 from ...facts.record import Record, Ref
 from ...facts.rules import BY_ID, RULES
 from ...findings.check import PER_FLEET
@@ -60,7 +60,7 @@ class Counts:
     namespaces: dict[str, _Tally] = field(default_factory=dict)
     features: dict[str, _Tally] = field(default_factory=dict)
 
-    def take(self, difference: Difference) -> Generator[None, None, None]:
+    def take(self, difference: PreviewedChange) -> Generator[None, None, None]:
         finding, outcome = difference.finding, outcome_of(difference)
         named = finding.feature in BY_ID or finding.feature in _GROUND
         of_feature = self.features.setdefault(finding.feature, _Tally()) if named else _Tally()
@@ -76,13 +76,13 @@ class Counts:
             if at % _COUNTED_AT_ONCE == _COUNTED_AT_ONCE - 1:
                 yield
 
-    def concerned(self, difference: Difference) -> Users | None:
+    def concerned(self, difference: PreviewedChange) -> Users | None:
         """Of a finding of KubeVirt that breaks VMs, those that are seen; None of any other."""
         finding = difference.finding
         of_kubevirt = finding.subject.kind == KubeVirt.__name__ and outcome_of(difference) is SubjectOutcome.BREAKS
         return self.ground.get(finding.feature) if of_kubevirt else None
 
-    def _broken(self, difference: Difference) -> Iterable[_Key]:
+    def _broken(self, difference: PreviewedChange) -> Iterable[_Key]:
         """A VM and its VMI are one."""
         found, subject = self.concerned(difference), difference.finding.subject
         if found is not None and found.once:
@@ -91,7 +91,7 @@ class Counts:
         return ((kind, subject.namespace, subject.name),)
 
 
-def idle(difference: Difference, ground: dict[str, Users]) -> bool:
+def idle(difference: PreviewedChange, ground: dict[str, Users]) -> bool:
     """Whether it is about container disks, and all VMs are seen and none has one: it says nothing to such a cluster."""
     finding = difference.finding
     if finding.subject.kind != KubeVirt.__name__ or finding.feature != "image_volume":
@@ -100,7 +100,7 @@ def idle(difference: Difference, ground: dict[str, Users]) -> bool:
     return of is not None and not of.once
 
 
-def ground_users(cluster: Cluster, differences: Iterable[Difference]) -> Generator[None, None, dict[str, Users]]:
+def ground_users(cluster: Cluster, differences: Iterable[PreviewedChange]) -> Generator[None, None, dict[str, Users]]:
     """Whom the findings of KubeVirt among them concern, by their features; none while that can't be seen."""
     if unseen(cluster, tuple(kind.record for kind in CHECK.reads)):
         return {}
@@ -157,7 +157,7 @@ def steps(engine: Engine, proposal: ProposedChange, most: int | None = None) -> 
 _OUTCOMES = tuple(SubjectOutcome)
 
 
-def _rank(difference: Difference) -> tuple[object, ...]:
+def _rank(difference: PreviewedChange) -> tuple[object, ...]:
     return _OUTCOMES.index(outcome_of(difference)), difference.change, *order(difference.finding)
 
 
@@ -180,7 +180,7 @@ def _files(cluster: Cluster) -> Iterator[Ref]:
     return (each.ref for each in cluster.all(Undecodable) if each.kind == FILE)
 
 
-def _affected(cluster: Cluster, difference: Difference, of: Users | None) -> Affected:
+def _affected(cluster: Cluster, difference: PreviewedChange, of: Users | None) -> Affected:
     before = difference.before
     return Affected(
         difference.change,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from ...engine.preview import Difference
+from ...engine.preview import PreviewedChange
 from ...facts.record import Ref
 from ...facts.rule import Stage
 from ...findings.finding import Finding
@@ -40,7 +40,7 @@ _HALTED = ("StoppedRequestsDisabled",)
 _LATER = ("BreaksAtUpgrade",)  # not by the change: by what is under way beside it
 
 
-def outcome_of(difference: Difference) -> SubjectOutcome:
+def outcome_of(difference: PreviewedChange) -> SubjectOutcome:
     finding, reason = difference.finding, difference.finding.reason
     if finding.feature and _met(difference):
         return SubjectOutcome.BREAKS if _breaks(difference) else _by_severity(difference)
@@ -49,15 +49,15 @@ def outcome_of(difference: Difference) -> SubjectOutcome:
     return SubjectOutcome.SAFE if reason in _BACKED and difference.before is None else SubjectOutcome.OTHER
 
 
-def _met(difference: Difference) -> str:
+def _met(difference: PreviewedChange) -> str:
     return difference.check.reasons[difference.finding.reason].met
 
 
-def _by_severity(difference: Difference) -> SubjectOutcome:
+def _by_severity(difference: PreviewedChange) -> SubjectOutcome:
     return SubjectOutcome.WORSE if difference.worse else SubjectOutcome.OTHER
 
 
-def _breaks(difference: Difference) -> bool:
+def _breaks(difference: PreviewedChange) -> bool:
     """Something that only informs does not break, but for a halted VM that will not start: nobody needs it now."""
     before, after = difference.before, difference.after
     if after is None or after.reason in _LATER or _ignored(after):
@@ -71,7 +71,7 @@ def _ignored(finding: Finding) -> bool:
     return finding.evidence.get("stage") in _IGNORED and finding.severity is not Severity.CRITICAL
 
 
-def when(cluster: Cluster, difference: Difference) -> str:
+def when(cluster: Cluster, difference: PreviewedChange) -> str:
     """When somebody meets it, where that is known; empty for what is not worse."""
     finding, outcome = difference.finding, outcome_of(difference)
     if difference.after is None:
@@ -107,7 +107,7 @@ def _gone(cluster: Cluster, subject: Ref) -> str:
     return "when virt-controller next reconciles it" if running else _START
 
 
-def answer_of(difference: Difference) -> str:
+def answer_of(difference: PreviewedChange) -> str:
     """KubeVirt's own words for it, where they are known; empty for what goes."""
     facts = difference.finding.evidence
     return str(facts.get("condition") or facts.get("answer") or "") if difference.after is not None else ""

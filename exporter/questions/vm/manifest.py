@@ -12,7 +12,7 @@ import msgspec
 
 from ...engine.engine import Engine
 from ...engine.evaluate import at_once
-from ...engine.preview import Difference, previewed
+from ...engine.preview import PreviewedChange, previewed
 from ...facts.record import Record
 from ...findings.advice import advised
 from ...store.decode import ObjectDecoder
@@ -135,7 +135,7 @@ def _context(overlay: Overlay, record: VirtualMachine | VirtualMachineInstance, 
     return OneVM(overlay, namespace, name, None, record, manifest.pod, proposed=True)
 
 
-def _of_another(difference: Difference, record: Record) -> bool:
+def _of_another(difference: PreviewedChange, record: Record) -> bool:
     """Whether it is of another object that is worse off by it."""
     subject = difference.finding.subject
     own = (subject.kind, subject.namespace, subject.name) == (record.ref.kind, record.namespace, record.name)

@@ -83,7 +83,7 @@ _OWN = {
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PodWanted:
     """What a launcher pod asks of its node. `amounts` are at the least, and empty where they are not known. `tolerated`
     are taints beside those of its tolerations; `pvcs` are the PersistentVolumeClaims of its volumes, each by its
     namespace and its name; `pod` is the one by whose affinity its neighbours are looked for, and
@@ -100,7 +100,7 @@ class Wanted:
     not_considered: tuple[str, ...] = ()
 
 
-def places(cluster: Cluster, wanted: Wanted, but: frozenset[str] = frozenset()) -> Generator[None, None, Places]:
+def places(cluster: Cluster, wanted: PodWanted, but: frozenset[str] = frozenset()) -> Generator[None, None, Places]:
     """On all nodes `but` those. Stops after every few nodes, so that others get their turn."""
     pods = not unseen(cluster, (Pod,))
     left_out = () if pods else ("how much room there is on a node, and affinity to other VMs: no pods can be seen",)
@@ -125,13 +125,13 @@ def places(cluster: Cluster, wanted: Wanted, but: frozenset[str] = frozenset()) 
     return msgspec.structs.replace(_summed(answers, wanted, left_out), unless=" and ".join(unknown))
 
 
-def _answer(node: Node, wanted: Wanted, obstacles: list[NodeObstacle]) -> NodeAnswer:
+def _answer(node: Node, wanted: PodWanted, obstacles: list[NodeObstacle]) -> NodeAnswer:
     if obstacles or node.allocatable or not wanted.amounts:
         return NodeAnswer(node.name, "no" if obstacles else "yes", tuple(obstacles))
     return NodeAnswer(node.name, "unknown", (NodeObstacle("Resource", "does not say what it offers to pods"),))
 
 
-def _summed(answers: list[NodeAnswer], wanted: Wanted, left_out: tuple[str, ...]) -> Places:
+def _summed(answers: list[NodeAnswer], wanted: PodWanted, left_out: tuple[str, ...]) -> Places:
     counts = Counter(each for answer in answers if answer.answer == "no" for each in _once(answer.obstacles))
     ordered = counts.most_common()
     kept = sorted(answers, key=lambda each: (("yes", "unknown", "no").index(each.answer), each.node))
@@ -166,7 +166,7 @@ def _advised(made: Places, ordered: list[tuple[NodeObstacle, int]]) -> Places:
 # -- what rules out one node
 
 
-def _obstacles(node: Node, wanted: Wanted) -> Iterator[NodeObstacle]:
+def _obstacles(node: Node, wanted: PodWanted) -> Iterator[NodeObstacle]:
     placement, why = wanted.placement, closed(node)
     if why and not (why == "cordoned" and placement.tolerates(_CORDON)):
         yield NodeObstacle(_CLOSED.get(why, "NotSchedulable"), why)
@@ -188,7 +188,7 @@ def _without_access(node: Node, bound: Iterable[tuple[str, Placement]]) -> Itera
             yield NodeObstacle("Volume", f"without access to PVC {name}")
 
 
-def _tolerated(taint: Taint, wanted: Wanted) -> bool:
+def _tolerated(taint: Taint, wanted: PodWanted) -> bool:
     plain = Taint(taint.key, taint.value, taint.effect)
     # The plugin ExtendedResourceToleration, where it is on, adds a toleration of a device's own taint.
     extended = taint.effect == "NoSchedule" and taint.key in wanted.resources
@@ -215,7 +215,7 @@ def _neighbour(why: str) -> NodeObstacle:
 
 
 def _lacking(
-    node: Node, free: Mapping[str, float], wanted: Wanted, offered: set[str], *, pods: bool
+    node: Node, free: Mapping[str, float], wanted: PodWanted, offered: set[str], *, pods: bool
 ) -> Iterator[NodeObstacle]:
     """A node that says nothing of what it offers is not known to lack anything. Where no pods can be seen, only what it
     does not offer at all rules it out.
@@ -255,7 +255,7 @@ def launcher_of(context: OneVM) -> Pod | None:
     return current_pod(vmi, (each for each in parts if isinstance(each, Pod)))
 
 
-def for_migration(context: OneVM, vmi: VirtualMachineInstance) -> Wanted | str:
+def for_migration(context: OneVM, vmi: VirtualMachineInstance) -> PodWanted | str:
     """Of a VMI that runs; text says why nobody knows."""
     home, pod, known = context.view.named(Node, "", vmi.node), launcher_of(context), context.known
     if home is None:
@@ -269,10 +269,10 @@ def for_migration(context: OneVM, vmi: VirtualMachineInstance) -> Wanted | str:
         moving, unsure = Moving(vendor=keeps_vendor(known.version)), ()
         placement = NodeSets([home]).moved(NodeDemand(placement), moving, home.name).placement
     needed = dict(pod.requests) | {"pods": 1.0}
-    return Wanted(placement, needed, pvcs=_pvcs(vmi), pod=pod, but_for=vmi.uid, not_considered=unsure)
+    return PodWanted(placement, needed, pvcs=_pvcs(vmi), pod=pod, but_for=vmi.uid, not_considered=unsure)
 
 
-def _without_pod(context: OneVM, vmi: VirtualMachineInstance, home: Node) -> Wanted | str:
+def _without_pod(context: OneVM, vmi: VirtualMachineInstance, home: Node) -> PodWanted | str:
     """Its pod may tolerate more than its spec says: the taints of its own node count as tolerated."""
     known = context.known
     if isinstance(known, str):
@@ -286,14 +286,14 @@ def _without_pod(context: OneVM, vmi: VirtualMachineInstance, home: Node) -> Wan
     demand = NodeSets([home]).moved(demand, moving, home.name)
     taints = tuple(Taint(each.key, each.value, each.effect) for each in home.taints if each.key != CORDON)
     unsure = "what room it needs, and its affinity to other pods: its launcher pod is not seen"
-    return Wanted(demand.placement, {}, demand.resources, taints, _pvcs(vmi), None, vmi.uid, (unsure,))
+    return PodWanted(demand.placement, {}, demand.resources, taints, _pvcs(vmi), None, vmi.uid, (unsure,))
 
 
 def _pvcs(one: VirtualMachine | VirtualMachineInstance) -> tuple[tuple[str, str], ...]:
     return tuple((one.namespace, each) for each in one.pvcs)
 
 
-def for_start(context: OneVM) -> Wanted | str:
+def for_start(context: OneVM) -> PodWanted | str:
     """Of its next start; text says why nobody knows what that asks for."""
     known = context.known
     if isinstance(known, str) or isinstance(context.kubevirt, str):
@@ -315,7 +315,7 @@ def for_start(context: OneVM) -> Wanted | str:
     said += () if amounts else ("memory, which its spec does not say here",)
     uid = context.vmi.uid if context.vmi is not None else ""
     pvcs = _pvcs(one) if one is not None else ()
-    return Wanted(demand.placement, needed, demand.resources, (), pvcs, pod, uid, (_OF_SPEC, *said))
+    return PodWanted(demand.placement, needed, demand.resources, (), pvcs, pod, uid, (_OF_SPEC, *said))
 
 
 def _of_vm(

@@ -4,7 +4,7 @@ next release, and for a VM that does not exist yet.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -16,7 +16,7 @@ from ...domain.drains.health import AILMENTS
 from ...engine.engine import Engine
 from ...facts.naming import counted, named
 from ...facts.record import Record
-from ...findings.advice import in_turn
+from ...findings.advice import in_turn, key_of, places_of
 from ...findings.check import Check
 from ...findings.finding import VMS, Finding, Unknown
 from ...findings.severity import Severity
@@ -43,10 +43,14 @@ _PARTS: Mapping[Act, frozenset[Act]] = {
 
 
 def verdicts(
-    found: VMWhole, forbidding: Iterable[Finding], checks: Iterable[Check], blanks: Iterable[Unknown]
+    found: VMWhole,
+    forbidding: Iterable[Finding],
+    checks: Iterable[Check],
+    blanks: Iterable[Unknown],
+    early: Sequence[Finding] = (),
 ) -> tuple[Verdict, ...]:
-    """`forbidding` are the open findings that forbid anything to be done to the VM, and `blanks` say which checks have
-    no answer for it.
+    """`forbidding` are the open findings that forbid anything to be done to the VM, `early` those that may open once
+    they have lasted, and `blanks` say which checks have no answer for it.
     """
     forbids = list(forbidding)
     able = {each.id: frozenset(_forbidden_by(each)) for each in checks}
@@ -58,7 +62,8 @@ def verdicts(
         no += [Objection("", None, each) for each in _obstacles(act, found, of_node=not said)]
         no += [Objection("", None, each, passing=True) for each in _not_now(act, found)]
         blank = _blank([each for each in silent if able.get(each.check, frozenset()) & _PARTS[act]])
-        unknown = [Objection("", None, each) for each in dict.fromkeys((*_unseen(act, found), *blank))]
+        young = (f"{each}, which has only just begun" for each in _by_findings(act, early))
+        unknown = [Objection("", None, each) for each in dict.fromkeys((*_unseen(act, found), *blank, *young))]
         if no:
             made.append(Verdict(act.name.lower(), "no", tuple(no)))
         elif unknown:
@@ -171,7 +176,13 @@ def steps(
     node = context.vmi.node if context.vmi is not None else ""
     nads = [nad for record in context.records for nad in _nads(record)]
     forbidding = engine.restraints.of(namespace, name, node, nads)
-    return (yield from whole(context, engine, reports, forbidding, list(unanswered(context, engine))))
+    keys = {(namespace, name), *places_of(namespace, node, nads)}
+    early: dict[str, Finding] = {}  # of each reason one
+    for each in engine.early():
+        if each.forbids is not None and each.reason not in early and key_of(each) in keys:
+            early[each.reason] = each
+    blanks = list(unanswered(context, engine))
+    return (yield from whole(context, engine, reports, forbidding, blanks, tuple(early.values())))
 
 
 def whole(
@@ -180,9 +191,10 @@ def whole(
     findings: Iterable[FindingReport],
     forbidding: Iterable[Finding],
     blanks: list[Unknown],
+    early: Sequence[Finding] = (),
 ) -> Generator[None, None, VMWhole]:
-    """`findings` are those that it has, or would have, `forbidding` those that forbid something to be done to it, and
-    `blanks` where a check has no answer for it.
+    """`findings` are those that it has, or would have, `forbidding` those that forbid something to be done to it, of
+    which those that are not open yet are `early`, and `blanks` where a check has no answer for it.
     """
     vm, vmi = context.vm, context.vmi
     start: RestartOutcome | None = None
@@ -224,7 +236,7 @@ def whole(
     )
     if runs_now(vmi):
         made = yield from _moving(context, engine, made)
-    return msgspec.structs.replace(made, verdicts=verdicts(made, forbidding, engine.checks, blanks))
+    return msgspec.structs.replace(made, verdicts=verdicts(made, forbidding, engine.checks, blanks, early))
 
 
 def _moving(context: OneVM, engine: Engine, made: VMWhole) -> Generator[None, None, VMWhole]:

@@ -25,7 +25,7 @@ _LOOK_AGAIN = 1.0  # seconds
 _SHARE = 16  # of all that may wait so small a part may be of one user
 
 
-class Waits:
+class WaitingRequests:
     def __init__(self, engine: Engine, most: int) -> None:
         """`most` requests wait at once. Tenants may have half of them, so that they can't keep those out who see
         everything, such as the sidecar.
@@ -83,7 +83,7 @@ class Waits:
 class Generation:
     """/api/v1/generation: the generation of what the viewer sees, held back while it is the one that the page has."""
 
-    def __init__(self, listings: Listings, waits: Waits) -> None:
+    def __init__(self, listings: Listings, waits: WaitingRequests) -> None:
         self._listings, self._waits = listings, waits
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -103,7 +103,7 @@ class Generation:
 
 
 class Findings:
-    def __init__(self, engine: Engine, listings: Listings, instance: str, waits: Waits) -> None:
+    def __init__(self, engine: Engine, listings: Listings, instance: str, waits: WaitingRequests) -> None:
         """`instance` is the ID of this run of the steward: generations start anew with each."""
         self._listings, self._instance, self._waits = listings, instance, waits
         self._parameters = Parameters(engine, ("wait", "generation"))

@@ -37,7 +37,7 @@ _STEWARD = "STEWARD"  # the variable with the namespace that the steward runs in
 
 
 @dataclass(frozen=True)
-class Block:
+class RunbookBlock:
     """A part of a section that stays together. `reasons` are those that it is about; none where it is about all. `kind`
     is the only kind of object that its commands are for, empty where they are not for one alone.
     """
@@ -52,9 +52,9 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Section:
+class RunbookSection:
     title: str
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[RunbookBlock] = field(default_factory=list)
 
 
 @cache
@@ -100,22 +100,22 @@ def _linked(target: str) -> str:
     return f"{links()}/{target}"
 
 
-def sections(text: str, reasons: Iterable[str] = ()) -> list[Section]:
+def sections(text: str, reasons: Iterable[str] = ()) -> list[RunbookSection]:
     """The sections of a runbook without its title; `reasons` are all that its alert has."""
     known = frozenset(reasons)
-    found: list[Section] = []
+    found: list[RunbookSection] = []
     for tokens in _apart(_markdown().parse(text)):
         first = tokens[0]
         if first.type == "heading_open" and first.tag == "h1":
             continue
         if first.type == "heading_open" and first.tag == "h2":
-            found.append(Section(tokens[1].content))
+            found.append(RunbookSection(tokens[1].content))
         elif found:
             _add(found[-1].blocks, tokens, known)
-    return [Section(each.title, [part for block in each.blocks for part in _by_kind(block)]) for each in found]
+    return [RunbookSection(each.title, [part for block in each.blocks for part in _by_kind(block)]) for each in found]
 
 
-def _by_kind(block: Block) -> Iterable[Block]:
+def _by_kind(block: RunbookBlock) -> Iterable[RunbookBlock]:
     """As a whole, or parted where some paragraphs with the commands below them are for one kind."""
     if kind := _kind_of(block.tokens):
         yield replace(block, kind=kind)
@@ -126,7 +126,7 @@ def _by_kind(block: Block) -> Iterable[Block]:
             parts.append([])
         parts[-1] += tokens
     for own, alike in groupby(parts, key=_kind_of):
-        yield Block(list(chain.from_iterable(alike)), block.reasons, own)
+        yield RunbookBlock(list(chain.from_iterable(alike)), block.reasons, own)
 
 
 def _kind_of(tokens: Iterable[Token]) -> str:
@@ -136,7 +136,7 @@ def _kind_of(tokens: Iterable[Token]) -> str:
     return kinds.pop() if len(kinds) == 1 else ""
 
 
-def _add(blocks: list[Block], tokens: list[Token], known: frozenset[str]) -> None:
+def _add(blocks: list[RunbookBlock], tokens: list[Token], known: frozenset[str]) -> None:
     """A paragraph that begins with reasons is about these, and so is what follows it up to the next one that begins so
     or in bold. One that begins with `With` and ends with a full stop is about them alone.
     """
@@ -146,19 +146,21 @@ def _add(blocks: list[Block], tokens: list[Token], known: frozenset[str]) -> Non
         if any(own):
             before = [item for item, about in zip(items, own, strict=True) if not about]
             if before:
-                blocks.append(Block([tokens[0], *(token for item in before for token in item), tokens[-1]]))
+                blocks.append(RunbookBlock([tokens[0], *(token for item in before for token in item), tokens[-1]]))
             blocks += [
-                Block([tokens[0], *item, tokens[-1]], about) for item, about in zip(items, own, strict=True) if about
+                RunbookBlock([tokens[0], *item, tokens[-1]], about)
+                for item, about in zip(items, own, strict=True)
+                if about
             ]
-            blocks.append(Block([]))  # what follows a list is about all again
+            blocks.append(RunbookBlock([]))  # what follows a list is about all again
             return
     about = _led(tokens, known)
     if about is not None or not blocks or tokens[0].type == "heading_open":
-        blocks.append(Block(list(tokens), about or frozenset()))
+        blocks.append(RunbookBlock(list(tokens), about or frozenset()))
     else:
         blocks[-1].tokens.extend(tokens)
     if about and _NOTE.fullmatch(_text(tokens)):
-        blocks.append(Block([]))
+        blocks.append(RunbookBlock([]))
 
 
 def _led(tokens: Sequence[Token], known: frozenset[str]) -> frozenset[str] | None:

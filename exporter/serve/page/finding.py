@@ -13,6 +13,7 @@ from ...engine.engine import Engine
 from ...facts.record import Ref
 from ...findings.check import Reason
 from ...findings.finding import Finding, keeps, to_change
+from ...findings.pages import repair_by
 from ...questions.findings import FindingReport, plan_command
 from ...questions.repairs import REPAIR_STATES, pause_command
 from ...questions.urgency import urgency_of
@@ -64,6 +65,7 @@ class FindingPage:
             "links": self._frame.outside.of_finding(finding),
             "failures_of": self._migrations.of,
             "plan_command": plan_command,
+            "repair_by": repair_by,
             "pause_command": pause_command,
             "states": REPAIR_STATES,
         }

@@ -24,7 +24,7 @@ from ...questions.nearest import nearest
 from ...questions.selection import AGES, FACETS, Counts, Selection, area_of, counting
 from ...questions.trust import trust_of
 from ..html.rendering import query
-from ..reports.listing import Listing, Wanted
+from ..reports.listing import Chooser, Listing
 from ..server.query import Parameters, number_in, single_in, values_of
 from ..server.sending import as_json, as_text, json_error, send
 from .frame import Frame
@@ -220,7 +220,7 @@ class FindingsPage:
         return counts
 
 
-def wanted_of(selection: Selection) -> Wanted:
+def wanted_of(selection: Selection) -> Chooser:
     """Of everything the causes and counts are kept."""
     return Filter() if selection.anything else selection
 

@@ -15,7 +15,7 @@ from ...questions.nearest import nearest
 from ...questions.selection import area_of
 from ...questions.urgency import Urgency
 from ...runbook import anchor, headed, texts
-from ..html.markdown import Block, Section, names_in, rendered, sections
+from ..html.markdown import RunbookBlock, RunbookSection, names_in, rendered, sections
 from .frame import Frame
 
 # The part of a runbook that is about one finding.
@@ -51,9 +51,9 @@ class Runbooks:
             for name, reason in check.reasons.items():
                 if reason.alert:
                     self._reasons.setdefault(reason.alert, set()).add(name)
-        self._sections: dict[str, list[Section]] = {}  # made when they are first asked for
+        self._sections: dict[str, list[RunbookSection]] = {}  # made when they are first asked for
 
-    def sections(self, alert: str) -> list[Section]:
+    def sections(self, alert: str) -> list[RunbookSection]:
         """Empty where there is no such runbook."""
         text = texts().get(alert)
         if text is not None and alert not in self._sections:
@@ -71,7 +71,7 @@ class Runbooks:
         return RunbookOfFinding(alert, str(finding.subject) if "name" in own_names else "", parts)
 
 
-def _parts(blocks: Iterable[Block], finding: FindingReport, names: Mapping[str, str]) -> Iterable[Part]:
+def _parts(blocks: Iterable[RunbookBlock], finding: FindingReport, names: Mapping[str, str]) -> Iterable[Part]:
     """What is for an object of another kind is left out. In what is for other reasons no names are filled in, since it
     names their objects.
     """

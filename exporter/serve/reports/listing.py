@@ -85,7 +85,7 @@ _ROWS = 200  # causes between two looks at the event loop
 _FINDINGS = b'"findings":['
 
 
-class Wanted(Hashable, Protocol):
+class Chooser(Hashable, Protocol):
     """Which findings are wanted: the filter of the API, or the selection of a page."""
 
     def wants(self, finding: Finding) -> bool: ...
@@ -123,8 +123,8 @@ class Listing:
 
     def __init__(self, engine: Engine, picture: Picture, most_size: int = MOST_SIZE) -> None:
         self._engine, self._picture = engine, picture
-        self._chosen = Shared[Wanted, list[Finding]](lambda: picture.version, lambda each: 8 * len(each))
-        self._causes = Shared[Wanted, list[CauseReport]](
+        self._chosen = Shared[Chooser, list[Finding]](lambda: picture.version, lambda each: 8 * len(each))
+        self._causes = Shared[Chooser, list[CauseReport]](
             lambda: (picture.version, self.acknowledged()), lambda each: 1000 * len(each)
         )
         self._counts = Shared[Selection, Counts](lambda: picture.version)
@@ -142,11 +142,11 @@ class Listing:
         """All but the findings."""
         return msgspec.structs.replace(self._picture.surroundings(), generation=generation)
 
-    async def chosen(self, wanted: Wanted) -> list[Finding]:
+    async def chosen(self, wanted: Chooser) -> list[Finding]:
         """The worst first, then by namespace and name."""
         return await self._chosen.get(wanted, lambda: self._choose(wanted))
 
-    async def _choose(self, wanted: Wanted) -> list[Finding]:
+    async def _choose(self, wanted: Chooser) -> list[Finding]:
         runs, rest = [], enumerate(await self._picture.findings())
         while run := list(islice(rest, _SLICE)):
             runs.append(sorted((order(each), at, each) for at, each in run if wanted.wants(each)))
@@ -158,7 +158,7 @@ class Listing:
             await asyncio.sleep(0)
         return found
 
-    async def causes(self, wanted: Wanted) -> list[CauseReport]:
+    async def causes(self, wanted: Chooser) -> list[CauseReport]:
         """Those of what is chosen, in their order."""
         return await self._causes.get(wanted, lambda: self._count(wanted))
 
@@ -170,7 +170,7 @@ class Listing:
         """What opened and closed in all; UNSET where nobody counts that."""
         return UNSET
 
-    async def _count(self, wanted: Wanted) -> list[CauseReport]:
+    async def _count(self, wanted: Chooser) -> list[CauseReport]:
         store = CauseStore(self._engine.checks, self._engine.clock)
         rest = iter(await self.chosen(wanted))
         while part := tuple(islice(rest, _SLICE)):
@@ -199,7 +199,7 @@ class Listing:
         engine = self._engine
         return known_causes(engine.acknowledged, engine.causes.severity_of, engine.clock())
 
-    async def of_cause(self, cause: str, wanted: Wanted) -> Sequence[Finding]:
+    async def of_cause(self, cause: str, wanted: Chooser) -> Sequence[Finding]:
         """The findings of one cause among what is chosen, in their order."""
         return [each for each in await self.chosen(wanted) if each.cause == cause]
 

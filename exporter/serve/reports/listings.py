@@ -22,7 +22,7 @@ from ...questions.findings import Filter, FindingReport, order
 from ...questions.selection import AGES, FACETS, Counts, Selection, value_of
 from ...store.kinds.namespace import Namespace
 from ..access.viewer import Proofs, Visible
-from .listing import Encoded, Fleet, Listing, Picture, Wanted
+from .listing import Chooser, Encoded, Fleet, Listing, Picture
 from .result_cache import Shared, Versions
 from .tenant import ByNamespace, Tenant
 
@@ -147,12 +147,12 @@ class WholeListing(Listing):
             lambda each: 1000 * len(each),
         )
 
-    async def causes(self, wanted: Wanted) -> list[CauseReport]:
+    async def causes(self, wanted: Chooser) -> list[CauseReport]:
         if wanted != Filter():
             return await super().causes(wanted)
         return await self._kept.get(True, self._open)
 
-    async def of_cause(self, cause: str, wanted: Wanted) -> Sequence[Finding]:
+    async def of_cause(self, cause: str, wanted: Chooser) -> Sequence[Finding]:
         if wanted != Filter():
             return await super().of_cause(cause, wanted)
         kept = self._engine.causes.get(cause)

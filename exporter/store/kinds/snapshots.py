@@ -12,7 +12,7 @@ from msgspec import field
 
 from ...facts.addresses import comparable
 from ...facts.firmware import Changes, WireFirmware, changes_of, identifying
-from ...facts.matching import Reference, WireMatcher, pins_of, reference_of
+from ...facts.matching import MatcherReference, WireMatcher, pins_of, reference_of
 from ...facts.quantity import go_seconds
 from ...facts.record import Record, Wire, WireCondition, WireMeta, epoch, identity
 from ...facts.vm_networks import networks_of
@@ -211,8 +211,8 @@ class VirtualMachineSnapshotContent(Record, frozen=True, gc=False):
     serial: str
     macs: tuple[SavedMAC, ...]
     pins: tuple[str, ...]  # the ControllerRevisions that the saved spec names
-    instancetype: Reference | None  # of the saved spec; what the VM's status referred to is not saved
-    preference: Reference | None
+    instancetype: MatcherReference | None  # of the saved spec; what the VM's status referred to is not saved
+    preference: MatcherReference | None
 
     @property
     def vms(self) -> tuple[str, ...]:

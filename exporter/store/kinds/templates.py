@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import intern
 
 from ...facts.firmware import WireFirmware, identifying
-from ...facts.matching import Reference, WireMatcher, reference_of
+from ...facts.matching import MatcherReference, WireMatcher, reference_of
 from ...facts.record import Record, Wire, WireMeta, epoch, identity
 from ...facts.rule import IGNITION, SIDECARS, Asking, Request
 from ...facts.spec_facts import asks_of
@@ -111,8 +111,8 @@ class _Pool(Wire, frozen=True, gc=False):
 
 
 class VirtualMachinePool(Template, frozen=True, gc=False):
-    instancetype: Reference | None  # of its template
-    preference: Reference | None
+    instancetype: MatcherReference | None  # of its template
+    preference: MatcherReference | None
 
 
 def _pool(wire: _Pool) -> VirtualMachinePool:

@@ -11,7 +11,7 @@ from ...facts.annotations import Note
 from ...facts.demand import Demand
 from ...facts.drain_stop import STOPPED_FOR_DRAIN, DrainStop, set_by, stop_of
 from ...facts.firmware import WireFirmware, identifying
-from ...facts.matching import Reference, WireMatcher, WireStatusRef, reference_of
+from ...facts.matching import MatcherReference, WireMatcher, WireStatusRef, reference_of
 from ...facts.quantity import Amounts
 from ...facts.record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, named
 from ...facts.rule import IGNITION, SIDECARS, Asking, Request
@@ -146,8 +146,8 @@ class VirtualMachine(Record, frozen=True, gc=False):
     waits_for_disks: bool
     failed_starts: int  # in a row, by KubeVirt's count
     critical: bool  # its priority class is one of those of Kubernetes for what must not fail
-    instancetype: Reference | None
-    preference: Reference | None
+    instancetype: MatcherReference | None
+    preference: MatcherReference | None
     shape: Shape | None  # what its template sets itself, where it has one of the two
     asks: tuple[Request, ...]  # features, of its template as it is written
     demand: Demand  # of its node, beside features

@@ -395,10 +395,13 @@ STORIES = [
     Story("VMInstancetypeRevisionUnfit", "RevisionOfOtherKind", _other_kind, (_KIND,)),
     Story("VMInstancetypeRevisionUnfit", "RevisionNotOwned", _of_an_earlier_vm, (acts.OWN,)),
     Story(
-        "VMInstancetypeRevisionUnfit", "SharedRevision", lambda stage: _shared(stage, pinned=True), (_REBUILD, _REPIN)
+        "VMInstancetypeRevisionUnfit", "RevisionNotOwned", lambda stage: _shared(stage, pinned=True), (_REBUILD, _REPIN)
     ),
     Story(
-        "VMInstancetypeRevisionUnfit", "SharedRevision", lambda stage: _shared(stage, pinned=False), (_REBUILD, _REFER)
+        "VMInstancetypeRevisionUnfit",
+        "RevisionNotOwned",
+        lambda stage: _shared(stage, pinned=False),
+        (_REBUILD, _REFER),
     ),
     Story("VMInstancetypeRevisionUnfit", "CrashingReference", _without_matcher, (_CLEAR,)),
     Story("VMInstancetypeUnversioned", "Unversioned", _unversioned, (acts.TOUCH_VM,), leaves=_NUDGED),

@@ -13,8 +13,8 @@ LONGER = {
     "VMEvictionMigrationStuck": 673,
     "VMEvictionNotMigratable": 546,
     "VMEvictionPDBBlocks": 515,
-    "VMFeatureBlocked": 518,
-    "VMFeatureMismatch": 734,
+    "VMFeatureBlocked": 516,
+    "VMFeatureMismatch": 732,
 }
 CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 

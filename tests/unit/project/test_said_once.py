@@ -17,7 +17,7 @@ from tests.case_files import read_yaml
 from tests.shared import REPO
 
 LEAST = 8  # words
-MOST = 88  # sentences that still do: this number only falls
+MOST = 87  # sentences that still do: this number only falls
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 GENERATED = (  # of runbooks
     re.compile(r"\A# \w+\n\n(?:(?!## ).*\n)*"),

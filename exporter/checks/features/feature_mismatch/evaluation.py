@@ -253,7 +253,8 @@ def _invalid(view: View, pair: Pair, vm: VirtualMachine) -> Finding:
         step = _TEXTS.next("InvalidVM", "state")
     elif others:
         beside, many = f"{runs}_beside", counted(len(others), "feature")
-        step = _TEXTS.next_if_short("InvalidVM", beside, features=named([FIELDS.get(each, each) for each in others]))
+        fields = [FIELDS.get(each, each).removeprefix("spec.") for each in others]
+        step = _TEXTS.next_if_short("InvalidVM", beside, features=named(fields))
         step = step or _TEXTS.next("InvalidVM", beside, features=many)
     else:
         step = _TEXTS.next("InvalidVM", runs)
@@ -282,7 +283,7 @@ def _finding(
         severity=Severity(state.severity),
         subject=subject,
         related=related,
-        message=message(rule, rule.bites(known), pair, state, whys),
+        message=message(rule, rule.bites(known), pair, state, whys, subject.kind),
         node=pair.vmi.node if pair.vmi is not None else "",
         feature=rule.id,
         group=rule.id,
@@ -299,7 +300,9 @@ def _without_restart(found: Finding, change: Allowing, other: str) -> Finding:
     said = (_TEXTS.next_if_short("PendingBlocked", "beside", other=other, change=each) for each in change if each)
     step = next(filter(None, said), "") or _TEXTS.next("PendingBlocked", "beside_only", other=other)
     forbids = Forbids((Act.START, Act.RESTART), f"its feature {other} isn't allowed either")
-    return msgspec.structs.replace(found, next=step, does=(), forbids=forbids)
+    edit, _, _ = command("edit_vm").partition(" -n ")  # which takes effect by a restart
+    commands = tuple(each for each in found.commands if not each.startswith(edit))
+    return msgspec.structs.replace(found, next=step, commands=commands, does=(), forbids=forbids)
 
 
 def _commands(reason: str, rule: Rule, kubevirt: KubeVirt, change: Allowing, pair: Pair) -> tuple[str, ...]:
@@ -371,7 +374,9 @@ def _forecast(
         subject=subject,
         related=related,
         message=_TEXTS.message(
-            "BreaksAtUpgrade", version=target.version, then=message(rule, rule.bites(target), pair, state, whys)
+            "BreaksAtUpgrade",
+            version=target.version,
+            then=message(rule, rule.bites(target), pair, state, whys, subject.kind),
         ),
         feature=rule.id,
         group=rule.id,

@@ -163,9 +163,10 @@ def texts_of(rule: Rule) -> Texts:
     return _TEXTS[check_of(rule)]
 
 
-def message(rule: Rule, stage: Stage, pair: Pair, state: MismatchState, whys: tuple[str, ...]) -> str:
+def message(rule: Rule, stage: Stage, pair: Pair, state: MismatchState, whys: tuple[str, ...], kind: str) -> str:
+    """Of a finding about an object of a kind."""
     variant = _variant(rule, stage, pair, state)
-    return texts_of(rule).message(state.reason, variant, feature=rule.phrase, why=because(whys))
+    return texts_of(rule).message(state.reason, variant, feature=rule.phrase_of(kind), why=because(whys))
 
 
 def because(whys: tuple[str, ...]) -> str:

@@ -14,7 +14,7 @@ from ....domain.acts import Act
 from ....domain.drains.eviction import strategy_of
 from ....domain.features.configuration import Effective, chosen
 from ....domain.features.indexes import LETS, NEEDED, Need, needs
-from ....domain.features.node_sets import SCHEDULABLE, Moving, NodeDemand, NodeSets, Ruling
+from ....domain.features.node_sets import CPU_FEATURE, SCHEDULABLE, Moving, NodeDemand, NodeSets, Ruling
 from ....domain.features.requests import demanded_by, requests_of
 from ....facts.demand import NOTHING, Demand
 from ....facts.placement import Placement, Taint
@@ -39,7 +39,7 @@ _ARCHITECTURE = "kubernetes.io/arch"
 _LABEL, _RESOURCE = "label ", "resource "
 _CROSSED = "label kubevirt.io/vm-arch-"
 _SEV, _WITH_VALUES = "kubevirt.io/sev", (1, 6)  # before, the labels of SEV had no value
-_CPU_FEATURE, _REALTIME = "cpu-feature.node.kubevirt.io/", "kubevirt.io/realtime"
+_REALTIME = "kubevirt.io/realtime"
 _OBSOLETE = "node-labeller.kubevirt.io/obsolete-host-model"
 
 
@@ -94,10 +94,10 @@ def _pod(
     for key, _, value in labels:
         if key != _ARCHITECTURE:
             chosen[key] = Requirement(key, "In", (value, "") if bare and key.startswith(_SEV) else (value,))
-    wanted = [f"{_CPU_FEATURE}{name}" for name in demand.features] + ([_REALTIME] if demand.realtime else [])
+    wanted = [f"{CPU_FEATURE}{name}" for name in demand.features] + ([_REALTIME] if demand.realtime else [])
     chosen |= {key: Requirement(key, "In", ("true",)) for key in wanted}
     chosen.pop(SCHEDULABLE, None)  # whether a node takes launcher pods at all
-    rejected = [f"{_CPU_FEATURE}{name}" for name in demand.forbidden] + ([_OBSOLETE] if model == "host-model" else [])
+    rejected = [f"{CPU_FEATURE}{name}" for name in demand.forbidden] + ([_OBSOLETE] if model == "host-model" else [])
     absent = tuple(Requirement(key, "DoesNotExist") for key in rejected)
     # KubeVirt adds these to each term, and an empty one, which matches nothing, is none any more.
     open_end = any(not term for term in placement.terms) and (bool(absent) or not model)

@@ -51,6 +51,8 @@ def broken(context: Context, resolution: Resolution) -> Finding | None:
 def _undecodable(context: Context, resolution: Resolution, why: str) -> Finding:
     reason, role = "RevisionUndecodable", resolution.role
     where = "pinned" if resolution.mode is ReferenceMode.PINNED else "status"
+    if where == "pinned" and not resolution.reference.revision:
+        where = "only_pinned"
     return context.finding(
         reason,
         context.severity,
@@ -222,12 +224,14 @@ def field_conflict(context: Context, resolution: Resolution) -> Finding | None:
     if not paths:
         return None
     fields = f"VM field(s) {', '.join(paths[:5])} conflicts with selected instance type"
+    one = paths[0].removeprefix("spec.template.spec.") if len(paths) == 1 else ""
     return context.finding(
         "FieldConflict",
         context.severity,
         MatcherRole.INSTANCETYPE,
         TEXTS.message("FieldConflict", fields=named(paths), name=resolution.reference.name),
         evidence={**listed("fields", paths), "condition": fields},
+        step=TEXTS.next_if_short("FieldConflict", "named", field=one) if one else "",
     )
 
 

@@ -38,14 +38,12 @@ def unfit(context: Context, resolution: Resolution) -> Iterator[Finding | None]:
 
 
 def _not_owned(context: Context, resolution: Resolution, revision: ControllerRevision) -> Finding | None:
-    if revision.owner_uid == context.vm.uid:
+    whose = _whose(context, revision)
+    if not whose:
         return None
-    reason, role, whose = "RevisionNotOwned", resolution.role, "other"
-    owner = f"{revision.owner_kind} {revision.owner_name}"
-    if revision.owner_kind == "VirtualMachine" and revision.owner_name == context.vm.name:
-        whose, owner = "gone", "a deleted VM of this name"
-    elif not revision.owner_uid:
-        whose, owner = "ownerless", "none"
+    reason, role = "RevisionNotOwned", resolution.role
+    named_owner = f"{revision.owner_kind} {revision.owner_name}"
+    owner = {"gone": "a deleted VM of this name", "ownerless": "none"}.get(whose, named_owner)
     found = context.finding(
         reason,
         Severity.WARNING,
@@ -56,6 +54,15 @@ def _not_owned(context: Context, resolution: Resolution, revision: ControllerRev
     )
     # The remedy makes the VM its owner, which would take it from the one that it has.
     return msgspec.structs.replace(found, remediation="") if whose == "other" else found
+
+
+def _whose(context: Context, revision: ControllerRevision) -> str:
+    """The variant of a text by the owner of a ControllerRevision; empty where that is the VM."""
+    if revision.owner_uid == context.vm.uid:
+        return ""
+    if revision.owner_kind == "VirtualMachine" and revision.owner_name == context.vm.name:
+        return "gone"
+    return "other" if revision.owner_uid else "ownerless"
 
 
 def _labelless(context: Context, resolution: Resolution, stash: Stash) -> Finding | None:
@@ -105,7 +112,9 @@ def _outdated(context: Context, resolution: Resolution, stash: Stash) -> Finding
         return None
     reason, role = "RevisionOutdated", resolution.role
     before = _before(context, resolution, stash)
-    step = before or _annotating(context, resolution)
+    # KubeVirt deletes what it has converted for whichever VM comes first (Upgrade in pkg/instancetype/upgrade).
+    shared = resolution.revision is not None and _whose(context, resolution.revision) == "other"
+    step = "shared" if shared else before or _annotating(context, resolution)
     conversion = {"": "converts", "rebuild": "dangles", "unpin": "dangles"}.get(before, "waits")
     found = context.finding(
         reason,
@@ -134,8 +143,8 @@ def _annotating(context: Context, resolution: Resolution) -> str:
 def _reading(found: Finding) -> Finding:
     """Without the command that has KubeVirt convert it."""
     values = values_of(found)
-    commands = tuple(filled(each, values) for each in (command("references_of_vm"), command("read_revision")))
-    return msgspec.structs.replace(found, commands=commands)
+    looks = (command(each) for each in ("references_of_vm", "read_revision", "pins_of_revision"))
+    return msgspec.structs.replace(found, commands=tuple(filled(each, values) for each in looks))
 
 
 def _other_kind(context: Context, resolution: Resolution, stash: Stash) -> Finding | None:

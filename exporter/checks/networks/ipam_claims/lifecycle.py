@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....facts.naming import kind_word
 from ....findings.finding import Finding, Since
 from ....findings.severity import Severity
 from ....store.kinds.ipam_claim import FINALIZER
@@ -145,7 +146,8 @@ def ownerless_claim(ctx: ClaimContext) -> Finding | None:
         network=claim.network,
     )
     since: Moment = (claim.created, Since.CREATION)  # an import creates it before its VM
-    next_step = TEXTS.next("OwnerlessClaim", variant)
+    kind = kind_word((owner.vm or owner.vmi or owner).ref.kind)
+    next_step = TEXTS.next_if_short("OwnerlessClaim", variant, kind=kind, name=owner.ref.name)
     return ctx.finding("OwnerlessClaim", Severity.WARNING, what, since, related=owner.related, next_step=next_step)
 
 

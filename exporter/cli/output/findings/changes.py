@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ....facts.naming import counted, kind_word
 from ....findings.finding import Unknown
 from ....findings.severity import Severity
-from ....questions.differences import Change, Difference, Differences, differences
+from ....questions.differences import Difference, Differences, FindingChange, differences
 from ....questions.findings import Report
 from ....questions.times import rfc3339
 from ..text.layout import sentence
@@ -15,7 +15,7 @@ from ..text.screen import Row, rows_of
 
 _NO_ANSWER, _ANSWERS = "no answer", "answers"
 _SEVERITY = max(map(len, Severity))  # each line stands alone: the next one may come an hour later
-_WIDEST = max(len(each) for each in (*Change, _NO_ANSWER))
+_WIDEST = max(len(each) for each in (*FindingChange, _NO_ANSWER))
 
 
 def changes(before: Report, after: Report, now: float, columns: int | None) -> str:
@@ -40,7 +40,7 @@ def cells_of(each: Difference) -> Row:
     steps = each.before not in ("", finding.severity)
     severity = f"{each.before} -> {finding.severity}" if steps else finding.severity
     subject = f"{kind_word(finding.subject.kind)} {finding.subject.path}"
-    what = f"was: {finding.message}" if each.change is Change.GONE else finding.message
+    what = f"was: {finding.message}" if each.change is FindingChange.GONE else finding.message
     return each.change.value, severity.ljust(_SEVERITY), finding.reason, subject, each.why or what
 
 
@@ -66,7 +66,7 @@ _HEAD = ("CHANGE", "SEVERITY", "REASON", "OBJECT", "WHAT")
 def differed(found: Differences, columns: int | None) -> str:
     rows = [cells_of(each) for each in found.differences]
     changes = [each.change for each in found.differences]
-    counts = ", ".join(f"{changes.count(each)} {each.value}" for each in Change if each in changes)
+    counts = ", ".join(f"{changes.count(each)} {each.value}" for each in FindingChange if each in changes)
     lines = rows_of(_HEAD, rows, columns) if rows else []
     lines += [""] if rows else []
     text = "".join(f"{line}\n" for line in lines)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ....checks import all_checks
 from ....facts.naming import counted, kind_word, named, plural
+from ....findings.pages import repair_by
 from ....findings.severity import Severity
 from ....offline.source import command, named_lists
 from ....questions.causes import CauseReport, acknowledged_text
@@ -252,7 +253,7 @@ def _advice(finding: FindingReport, listed: Sequence[FindingReport], how: Presen
         for each in finding.repairs:
             yield repair(each, _UNDER, how.columns)
     elif finding.remediation:
-        yield indented((finding.remediation,), f"{_UNDER}repair: ")
+        yield sentence(repair_by(finding.remediation), f"{_UNDER}repair: ", how.columns)
         if how.aim.of_cluster:
             yield indented((how.aim.command(plan_command(finding)),), f"{_UNDER}$ ")
 

@@ -35,6 +35,7 @@ from ....store.kinds.node import Node
 from ....store.kinds.pod import DrainRole, Pod
 from ....store.kinds.pod_parts import INITIALIZES
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ...features.node_sets import CPU_FEATURE, CPU_TO_MIGRATE
 from .context import Departure, DrainState
 from .vmi import VMIContext, of
 
@@ -283,8 +284,6 @@ _CASES = {
     "CrashLoopBackOff": "Ends",
     INITIALIZES: "Init",
 }
-_CPU_MODEL = "cpu-model-migration.node.kubevirt.io/"
-_CPU_FEATURE = "cpu-feature.node.kubevirt.io/"
 _CREATING = ("ContainerCreating", "PodInitializing")
 _HOSTNAME = "kubernetes.io/hostname"
 _LONGEST_LABELS = 28  # characters of a next step
@@ -335,7 +334,7 @@ def _unplaced(own: VMIContext, migration: VirtualMachineInstanceMigration, pod: 
 def _has_cpu_of_its_node(own: VMIContext, pod: Pod) -> bool:
     """Whether all that it asks of a node's labels is the CPU of the node that it leaves, and nothing is its VM's."""
     asked = own.vmi.demand
-    fixed = any(each.key.startswith(_CPU_MODEL) for each in pod.placement.selector)
+    fixed = any(each.key.startswith(CPU_TO_MIGRATE) for each in pod.placement.selector)
     return fixed and asked.model == "host-model" and asked.placement == ANYWHERE
 
 
@@ -355,10 +354,10 @@ def _stale(own: VMIContext, pod: Pod) -> list[str]:
     copies them from pod to pod, and another release of libvirt reports others (kubevirt/kubevirt#17812).
     """
     labels = dict(own.node.node.label_pairs) if own.node.node is not None else {}
-    if not any(key.startswith(_CPU_FEATURE) for key in labels):
+    if not any(key.startswith(CPU_FEATURE) for key in labels):
         return []
-    asked = (each for each in pod.placement.selector if each.key.startswith(_CPU_FEATURE) and not each.holds(labels))
-    return sorted(each.key.removeprefix(_CPU_FEATURE) for each in asked)
+    asked = (each for each in pod.placement.selector if each.key.startswith(CPU_FEATURE) and not each.holds(labels))
+    return sorted(each.key.removeprefix(CPU_FEATURE) for each in asked)
 
 
 def _waiting(own: VMIContext, migration: VirtualMachineInstanceMigration, pod: Pod) -> Departure:

@@ -15,7 +15,7 @@ from ....store.kinds.node import Node
 from ....store.kinds.pod import Pod
 from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ..eviction import Verdict, current_pod, evicted, kubevirt_taint, strategy_of
+from ..eviction import EvictionVerdict, current_pod, evicted, kubevirt_taint, strategy_of
 from .context import Departure, DrainState, NodeContext
 from .remedies import remedy_of
 
@@ -48,7 +48,7 @@ class VMIContext:
         return own or (next(iter(self.pods), None) if not self.vmi.node else None)
 
     @cached_property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> EvictionVerdict:
         return evicted(self.vmi, self.pod, self.strategy, self.node.drain.pdbs_of)
 
     @cached_property

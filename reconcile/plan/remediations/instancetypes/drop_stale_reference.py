@@ -30,7 +30,7 @@ from typing import Any
 
 from exporter.domain.identity import owned
 from exporter.domain.instancetypes.resolving import ends_at_start, reference
-from exporter.facts.matching import ROLES, MatcherRole, Reference
+from exporter.facts.matching import ROLES, MatcherReference, MatcherRole
 from exporter.findings.finding import Finding
 from exporter.store.kinds.controller_revision import ControllerRevision
 from exporter.store.kinds.kube_virt import KubeVirt
@@ -105,14 +105,14 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     )
 
 
-def _effect(role: MatcherRole, kept: Reference, *, dies: bool) -> Iterator[str]:
+def _effect(role: MatcherRole, kept: MatcherReference, *, dies: bool) -> Iterator[str]:
     if dies:
         yield "A start of the VM no longer crashes virt-controller."
     name = kept.status_name or "of that name"
     yield f"If the VM is given {role.value} {name} again, it gets what that is by then."
 
 
-def _wanted(scene: Scene, vm: VirtualMachine, role: MatcherRole, kept: Reference) -> Iterator[str]:
+def _wanted(scene: Scene, vm: VirtualMachine, role: MatcherRole, kept: MatcherReference) -> Iterator[str]:
     """Whoever may bring a matcher back for which the copy is the one to take, one clause each."""
     vmi = owned(scene.named(VirtualMachineInstance, vm.namespace, vm.name), vm)
     if vmi is not None and not vmi.final:

@@ -16,7 +16,7 @@ import pytest
 
 from exporter.__main__ import main
 from exporter.checks import all_checks
-from exporter.cli.input.filters import Selection, selection_of
+from exporter.cli.input.filters import ObjectSelection, selection_of
 from exporter.findings.check import PER_FLEET
 from exporter.store.kind import ApiKind
 from exporter.store.reader import watched
@@ -61,7 +61,7 @@ def test_each_output_says_what_to_do(report: Any, check: Check) -> None:
     advice += ["# Deletes the object, which can't be undone.", change]
     assert lines[head + 1 : head + 1 + len(advice)] == [f"{' ' * 10}{line}" for line in advice]
     repair, after = lines[head + 1 + len(advice) : head + 1 + len(advice) + 2]
-    assert repair == f"{' ' * 10}repair: delete_orphan_pdb"
+    assert repair.startswith(f"{' ' * 10}repair: delete_orphan_pdb: ")
     assert "steward reconcile" not in after  # which looks at a cluster, and this is a dump
     assert finding["remediation"] == "delete_orphan_pdb"
 
@@ -162,11 +162,11 @@ def test_a_kind_may_be_called_as_kubectl_calls_it() -> None:
         name = kind.name.lower()
         ways = (kind.name, kind.plural, kind.resource, *((f"{name}.{kind.group}",) if kind.group else ()))
         assert {selection_of((f"{way}/shop/web",)) for way in ways} == {selection_of((f"{name}/shop/web",))}, kind
-    own = Selection(vms=("shop/web",))
+    own = ObjectSelection(vms=("shop/web",))
     assert {*map(selection_of, (("vms/shop/web",), ("vmis/shop/web",), ("virtualmachine.kubevirt.io/shop/web",)))} == {
         own
     }
-    assert selection_of(("nodes/node01",)) == Selection(nodes=("node01",))
+    assert selection_of(("nodes/node01",)) == ObjectSelection(nodes=("node01",))
 
 
 def test_a_check_that_is_switched_off_is_not_fine(dump: Path, tmp_path: Path, check: Check) -> None:

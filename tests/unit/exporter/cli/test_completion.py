@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from exporter.__main__ import main
-from exporter.cli.output.completion import Command, tree
+from exporter.cli.output.completion import CompletedCommand, tree
 from exporter.cli.parsing import steward
 from tests.all_of import each_of
 
@@ -146,7 +146,7 @@ def test_a_file_is_offered_where_one_is_named(shell: str, tmp_path: Path, reques
     assert offered("steward check --from du") == ["dump.tar"]
 
 
-def every_command() -> list[Command]:
+def every_command() -> list[CompletedCommand]:
     commands = list(tree(steward()))
     assert {"check", "vm", "ignore", "reconcile clean", "reconcile undo", "demo"} <= {each.at for each in commands}
     return commands

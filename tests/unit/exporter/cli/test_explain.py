@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from exporter.__main__ import main
 from exporter.checks import all_checks
+from exporter.cli.commands.explain import of_finding
+from exporter.facts.record import Ref
+from exporter.findings.finding import Finding
+from exporter.findings.severity import Severity
+from exporter.questions.findings import FindingReport, near, reported
 from tests.all_of import each_of
 from tests.dumps import many
 
@@ -44,6 +52,32 @@ def missing(dump: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, st
     found = json.loads(capsys.readouterr().out)["findings"]
     (one,) = (each for each in found if each["reason"] == "ObjectMissing")
     return {"fingerprint": one["fingerprint"], "cause": one["cause"]}
+
+
+def test_a_finding_is_shown_with_those_of_its_vm_its_node_and_the_objects_it_names() -> None:
+    node, vm = Ref("Node", "", "n1", "n"), Ref("VirtualMachine", "shop", "web", "u")
+    pod = Ref("Pod", "shop", "virt-launcher-web", "p")
+
+    def one(name: str, subject: Ref, **more: Any) -> FindingReport:
+        made = reported(Finding(reason="OrphanClaim", severity=Severity.INFO, subject=subject, message="It is so."))
+        return msgspec.structs.replace(made, check="ipam_claims", fingerprint=name, **more)
+
+    every = {
+        "drain": one("drain", node, node="n1"),
+        "vmi": one("vmi", vm, node="n1", vm="web", related=(pod,)),
+        "same": one("same", vm, vm="web"),
+        "pod": one("pod", pod, node="n2"),
+        "there": one("there", Ref("VirtualMachine", "other", "web", "v"), vm="web", node="n1"),
+        "cluster": one("cluster", vm, vm="web", cluster="b"),
+    }
+    expected = {"drain": ["vmi", "there"], "vmi": ["drain", "same", "pod"], "same": ["vmi"], "pod": [], "cluster": []}
+    for name, others in expected.items():
+        found = near(every[name], every.values())
+        assert [each.fingerprint for each in found] == others, name
+    text = of_finding(every["vmi"], None, near(every["vmi"], every.values()))
+    assert re.search(r"^info +OrphanClaim +node n1 +drain$", text, re.M)
+    many_others = [one(f"f{at}", vm) for at in range(22)]
+    assert of_finding(every["drain"], None, many_others).endswith("\nand 2 more\n")
 
 
 @pytest.mark.parametrize("name", ["OrphanClaim", "orphanclaim", "ORPHANCLAIM"])

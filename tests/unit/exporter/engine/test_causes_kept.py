@@ -203,6 +203,7 @@ def test_a_cause_names_ten_of_its_namespaces_and_counts_all() -> None:
 THERE = {"namespace": "there"}
 BLUE, PDB, CLAIM = {"network": "blue"}, {"evidence": {"pdb": "keep"}}, {"evidence": {"claim": "a.b.c"}}
 PLACEMENT = {"feature": "placement"}
+COPY = {"evidence": {"revision": "db-u1-1"}}
 
 
 def _needs(model: str) -> dict[str, Any]:
@@ -223,6 +224,7 @@ TOGETHER: dict[Cause, tuple[list[Pair], list[Pair]]] = {
     ),
     Cause.PDB: ([(PDB, PDB)], [(PDB, PDB | THERE), (PDB, {"evidence": {"pdb": "other"}})]),
     Cause.IPAM_CLAIM: ([(CLAIM, CLAIM)], [(CLAIM, CLAIM | THERE), (CLAIM, {"evidence": {"claim": "a.b"}})]),
+    Cause.REVISION: ([(COPY, COPY)], [(COPY, COPY | THERE), (COPY, {"evidence": {"revision": "db-u1-2"}})]),
     Cause.NODE: ([({"node": "n1"}, {"node": "n1"} | THERE)], [({"node": "n1"}, {"node": "n2"})]),
     Cause.NETWORK: ([(BLUE, BLUE | THERE)], [(BLUE, {"network": "red"})]),
     Cause.NETWORK_THERE: ([(BLUE, BLUE)], [(BLUE, BLUE | THERE), (BLUE, {"network": "red"})]),

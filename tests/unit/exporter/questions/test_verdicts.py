@@ -261,3 +261,29 @@ def test_without_its_nad_it_neither_starts_nor_migrates_whether_or_not_a_finding
     named = running()[0] | {"runStrategy": "Halted", "networks": {"n": "ns/gone"}}
     assert answers(OneVMStage(named)) == {"start": "no"}
     assert vm.exit_code(OneVMStage(named).take()) == 1
+
+
+def test_what_has_only_just_begun_leaves_a_verdict_open() -> None:
+    check = next(each for each in CHECKS if each.id == "instancetype_vms")
+    evaluation = Evaluation([check], initial=False, indexes=vm.INDEXES)
+    small = {"kind": "VirtualMachineClusterInstancetype", "name": "small", "uid": "t1", "generation": 1}
+    named_by = {"kind": "VirtualMachine", "name": "db", "uid": "u1", "instancetype": {"name": "small"}, "networks": {}}
+    evaluation.given([small, named_by])
+    evaluation.evaluate()
+
+    def answer() -> tuple[str, str]:
+        found = at_once(vm.steps(evaluation.engine, "ns", "db"))
+        (start,) = [each for each in found.verdicts if each.act == "start"]
+        return start.answer, " ".join(start.whys)
+
+    before = answer()[0]
+    assert "ObjectMissing" not in answer()[1]
+    assert before != "no"
+    evaluation.gone("VirtualMachineClusterInstancetype", "", "small")
+    evaluation.evaluate()
+    assert not [each for each in evaluation.engine.findings() if each.reason == "ObjectMissing"]
+    assert "(ObjectMissing), which has only just begun" in answer()[1]
+    assert answer()[0] == "unknown"
+    evaluation.now += 61
+    evaluation.evaluate()
+    assert answer()[0] == "no"

@@ -315,13 +315,13 @@ async def test_the_page_names_the_remediation_and_the_command_that_shows_its_pla
         html = await answer.text()
     assert finding["remediation"] == "delete_orphan_pdb"
     command = f"steward reconcile plan {finding['fingerprint']}"
-    assert "The sidecar can repair it by <b>delete_orphan_pdb</b>." in html
+    assert "Repair delete_orphan_pdb: Delete " in html
     assert f'<pre tabindex="0"><code>{command}</code></pre>' in html
 
 
 def test_explain_names_the_remediation(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "OrphanClaim"]) == 0
-    assert "Repair:   delete_orphan_ipam_claim\n" in capsys.readouterr().out
+    assert "Repair:   delete_orphan_ipam_claim: " in capsys.readouterr().out
     assert main(["explain", "DuplicateIP"]) == 0
     assert "Repair:" not in capsys.readouterr().out
 

@@ -35,7 +35,9 @@ def test_a_new_run_strategy_counts_at_once() -> None:
 
 def test_the_message_says_when_its_pods_go_and_who_starts() -> None:
     message = lost(evaluated(CHECK, CASES["node_lost_and_what_becomes_of_its_vms"])).message
-    assert " Being deleted, which only the node or taint out-of-service can finish: 1 launcher pod." in message
+    assert (
+        " Being deleted, which finishes once the node is back or has taint out-of-service: 1 launcher pod." in message
+    )
     assert " Kubernetes deletes the other launcher pods from 2026-09-21T14:08:20Z on. Start on another" in message
     assert message.endswith(
         "pods are gone: 3 VMIs. Not started again: ns/alone (no VM), ns/batch (run strategy Manual)."

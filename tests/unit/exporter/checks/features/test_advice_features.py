@@ -315,7 +315,7 @@ def test_every_state_of_every_feature_has_a_message(rule: Rule, stage: Stage) ->
             lacking = (by_vm and pair.vm is None) or (by_vmi and (pair.vmi is None or stage is Stage.EDIT))
             state = None if lacking else state_of(rule, stage, pair, by_vm, by_vmi)
             if state is not None:
-                said += rule.phrase in message(rule, stage, pair, state, ("gate is off",))
+                said += rule.phrase in message(rule, stage, pair, state, ("gate is off",), "VirtualMachineInstance")
     assert said
 
 
@@ -335,3 +335,14 @@ def test_what_fails_a_migration_or_is_ignored_can_be_allowed_in_each_release(min
 
     assert said
     assert not [text for text in said if "can't allow" in text]
+
+
+def test_no_edit_that_takes_a_restart_is_shown_where_a_restart_would_fail() -> None:
+    one: Row = {"devices": {"gpus": [{"name": "g", "deviceName": "example.com/a"}]}}
+    both: Row = {"devices": {"downwardMetrics": {}, **one["devices"]}}
+    for domain, edits in ((one, True), (both, False)):
+        rows = (vm(domain), vmi(domain, phase="Pending") | {"node": None})
+        config = kubevirt("v1.8.4", configuration={"permittedHostDevices": {}})
+        found = finding("PendingBlocked", config, *rows, feature="permitted_host_devices")
+        assert any(each.startswith("kubectl edit kubevirts") for each in found.commands)
+        assert any(each.startswith("kubectl edit virtualmachines") for each in found.commands) is edits

@@ -62,7 +62,7 @@ def test_a_hostile_text_never_enters_a_command(name: str) -> None:
     ("case", "check", "words"),
     [
         ("vm_made_again_and_running", "ipam_claims", "Do not remove the finalizer while the VM runs"),
-        ("owner_reference_stripped_and_vm_lives", "ipam_claims", "Make the VM, or its VMI"),
+        ("owner_reference_stripped_and_vm_lives", "ipam_claims", "Make VM db the owner"),
         ("owner_reference_stripped_and_vm_gone", "ipam_claims", "Verify that the VM is NotFound"),
         ("two_interfaces_on_one_nad", "ipam_claims", "Change one of the two interfaces to a NAD of another network"),
         ("controller_is_scaled_to_nothing", "ipam_stack", "Find out who scaled the Deployment to 0"),
