@@ -131,7 +131,7 @@ def test_what_no_node_offers_may_be_brought_too() -> None:
     (lacking,) = (each for each in found if each.reason == "NoNodeForStart" and "a.com/one" in each.message)
 
     assert lacking.message.endswith(" The request comes from VirtualMachineClusterInstancetype gpu.")
-    assert lacking.next.startswith("Check the device plugin of a.com/one")
+    assert lacking.next.startswith("Have the device plugin of a.com/one")
     assert lacking.evidence["remove"][0].startswith("Edit VirtualMachineClusterInstancetype gpu, which other VMs")
 
 
