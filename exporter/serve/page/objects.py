@@ -53,6 +53,11 @@ class VMPage:
         except NotThereError as error:
             return await self._frame.mistake(request, 404, str(error))
         listing = self._frame.listing(request)
+        findings = []
+        for each in in_turn(await listing.of_vm(namespace, name)):
+            findings.append(listing.report_of(each))
+            if len(findings) % _FINDINGS == 0:
+                await asyncio.sleep(0)
         values = {
             "vm": vm,
             "links": self._frame.outside.of(
@@ -61,7 +66,7 @@ class VMPage:
                 vm=name,
                 node=vm.runs.node if vm.runs else "",
             ),
-            "findings": [listing.report_of(each) for each in in_turn(await listing.of_vm(namespace, name))],
+            "findings": findings,
         }
         return await self._frame.page(request, "vm.html", values, here="/vms")
 
