@@ -96,7 +96,7 @@ test-kubevirt: $(VENV)/.dev ## against KubeVirt's own control plane, KUBEVIRT=1.
 	@echo "make test-kubevirt: without KubeVirt and Kubernetes in the cache it first builds them, 10 minutes on two cores"
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl kube-controller-manager \
 	  virt-operator virt-api virt-controller resource-generator
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder tests/kubevirt
+	$(BIN)/pytest $(CLUSTER_WORKERS) tests/kubevirt
 
 test-networks: $(VENV)/.dev ## against the networks' own controllers, STEWARD_OVNKUBE=… STEWARD_IPAM_CONTROLLER=… (CONTRIBUTING.md); as root or in a user namespace; not part of check
 	@echo "make test-networks: 20 minutes on two cores; without the two programs every test is skipped, and says which is missing"

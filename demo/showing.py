@@ -31,7 +31,7 @@ _SHORT = {"VirtualMachine": "VM", "VirtualMachineInstance": "VMI", "PodDisruptio
 _NAME = 30  # characters of a name that are shown
 
 
-class Part(Protocol):
+class DemoPart(Protocol):
     """What takes part in the demo beside the exporter."""
 
     @property
@@ -45,7 +45,7 @@ class Part(Protocol):
         """Its story, once, with so many seconds between two steps."""
 
 
-Joining = Callable[[Path, Awaitable[Engine]], AbstractAsyncContextManager[Part]]
+Joining = Callable[[Path, Awaitable[Engine]], AbstractAsyncContextManager[DemoPart]]
 """Makes a part of a kubeconfig and the engine to come; it is at work while entered."""
 
 

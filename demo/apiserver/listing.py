@@ -36,7 +36,7 @@ _EXISTS = re.compile(r"^(!?)\s*([^\s=!(),]+)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ListSelector:
     """All predicates must hold; none at all selects everything."""
 
     predicates: tuple[Predicate, ...] = ()
@@ -48,11 +48,11 @@ class Selection:
         return all(holds(obj) for holds in self.predicates)
 
 
-def selection(resource: ServedResource, query: Mapping[str, str]) -> Selection:
+def selection(resource: ServedResource, query: Mapping[str, str]) -> ListSelector:
     """What `labelSelector` and `fieldSelector` of a request ask for."""
     labels = [_label(text) for text in _split(query.get("labelSelector", ""))]
     fields = [_field(resource, text) for text in _split(query.get("fieldSelector", ""))]
-    return Selection((*labels, *fields))
+    return ListSelector((*labels, *fields))
 
 
 def _split(selector: str) -> list[str]:
@@ -223,7 +223,7 @@ class Watch:
     """One open watch: what it looks at, and the lines that wait to be sent."""
 
     target: PathTarget
-    selected: Selection
+    selected: ListSelector
     bookmarks: bool
     since: int = 0
     """Nothing up to this version is sent; of a version that is yet to come, as after a restore, nothing at all."""
@@ -348,7 +348,7 @@ def _line(kind: str, encoded: bytes) -> bytes:
     return b'{"type":"' + kind.encode() + b'","object":' + encoded + b"}\n"
 
 
-def _line_of(change: StoredChange, selected: Selection) -> bytes | None:
+def _line_of(change: StoredChange, selected: ListSelector) -> bytes | None:
     """How a change looks through a selector; None where it can't be seen."""
     old, new = change.old, change.new
     was = old is not None and selected.matches(old.body)

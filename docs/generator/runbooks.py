@@ -26,6 +26,7 @@ from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations
 
 from .files import TOP
+from .sidecar import ONLY_PROPOSES
 
 __all__ = ["generated"]
 
@@ -152,7 +153,7 @@ def _repair(remediation: Remediation, reasons: Iterable[str]) -> str:
     if remediation.note:
         parts.append(remediation.note)
     if remediation.proposes_only or remediation.undo.startswith("none"):
-        parts.append("It only proposes." if remediation.proposes_only else "No undo.")
+        parts.append(ONLY_PROPOSES if remediation.proposes_only else "No undo.")
     return " ".join(parts)
 
 

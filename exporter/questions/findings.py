@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -244,22 +244,26 @@ def order(finding: Finding | FindingReport) -> tuple[int, str, str, str, str]:
     return -rank, subject.namespace, subject.name, finding.reason, finding.fingerprint
 
 
-def near(finding: FindingReport, every: Iterable[FindingReport]) -> list[FindingReport]:
-    """The other findings of its VM and of the objects that it names; of a node, those of the VMs there, and of a VM
-    those of its node.
+AnyFinding = TypeVar("AnyFinding", Finding, FindingReport)
+
+
+def near(finding: AnyFinding, every: Iterable[AnyFinding]) -> list[AnyFinding]:
+    """The other findings of its VM and of the objects that it names. A node's include those of the VMs there, and a
+    VM's those of its node.
     """
     named = {(each.kind, each.namespace, each.name) for each in finding.related}
-
-    def is_near(other: FindingReport) -> bool:
-        subject = other.subject
-        if (subject.kind, subject.namespace, subject.name) in named:
-            return True
-        if finding.vm and (subject.namespace, other.vm) == (finding.subject.namespace, finding.vm):
-            return True
-        return bool(finding.node) and other.node == finding.node and "Node" in (finding.subject.kind, subject.kind)
-
-    others = (each for each in every if each.fingerprint != finding.fingerprint and each.cluster == finding.cluster)
-    return [each for each in others if is_near(each)]
+    namespace, vm, node = finding.subject.namespace, finding.vm, finding.node
+    of_node = finding.subject.kind == "Node"
+    found = []
+    for each in every:
+        subject = each.subject
+        if (
+            (subject.kind, subject.namespace, subject.name) in named
+            or (vm and each.vm == vm and subject.namespace == namespace)
+            or (node and each.node == node and (of_node or subject.kind == "Node"))
+        ):
+            found.append(each)
+    return [each for each in found if each.fingerprint != finding.fingerprint and each.cluster == finding.cluster]
 
 
 def worst(findings: Iterable[FindingReport]) -> FindingReport:
@@ -292,13 +296,18 @@ def reported(
         finding.fingerprint,
         finding.cause,
         finding.next,
-        finding.commands,
+        (*finding.commands, *_with_runbook(finding)),
         finding.runbook,
         unknown or finding.unknown,
         finding.remediation,
         cluster or finding.cluster,
         repairs,
     )
+
+
+def _with_runbook(finding: Finding) -> tuple[str, ...]:
+    """What prints the runbook to which its next step refers, wherever the finding is from."""
+    return (f"steward explain --runbook {finding.reason}",) if "the runbook" in finding.next else ()
 
 
 def supposed(check: Check, finding: Finding) -> FindingReport:
@@ -374,11 +383,6 @@ def _acts_left_out(finding: FindingReport) -> bool:
 
 def _acts(commands: Iterable[str]) -> list[Act]:
     return [act for each in commands for act in acts_of(each)]
-
-
-def runbook_command(finding: FindingReport) -> str:
-    """Prints the runbook to which its next step refers, wherever the finding is from; empty if it refers to none."""
-    return f"steward explain --runbook {finding.reason}" if "the runbook" in finding.next else ""
 
 
 def plan_command(finding: FindingReport) -> str:

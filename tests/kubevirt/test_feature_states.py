@@ -178,7 +178,7 @@ def test_a_replica_set_cannot_replace_a_vmi(exporter: Exporter, metrics: Setting
 
 
 def replica(stage: Stage) -> str | None:
-    """One that is not being deleted: the earlier one may be there for a while."""
+    """One that is not being deleted: the earlier one can exist for a while."""
     every = [each["metadata"] for each in stage.client.list(VMIS, stage.namespace)["items"]]
     return next((each["name"] for each in every if "deletionTimestamp" not in each), None)
 

@@ -32,7 +32,7 @@ def test_updates_that_fail_are_a_warning_and_the_others_are_not(
     assert (reasons(patient, stage, "web"), set(reasons(patient, stage, "db"))) == ([], {"MigrationFailing"})
 
     def rests() -> bool:
-        """KubeVirt waits before the next one, and nothing is overdue meanwhile. One that is under way may look so."""
+        """KubeVirt waits before the next one, and nothing is overdue meanwhile. One that is under way can look so."""
         before = stage.phases("db")
         return (
             set(before) == {"Failed"}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # its report is dear to import, and a reason needs none
 # What a check, a reason or a finding means, as text. Words in capitals are filled in by findings.
 
 _NAME = 10  # columns of what a line is about
-_BESIDE = 20  # related findings
+_RELATED = 20  # findings that are named
 
 
 def of_check(check: Check, columns: int | None) -> str:
@@ -56,8 +56,8 @@ def of_reason(check: Check, name: str, reason: Reason, columns: int | None) -> s
     return f"{title}{_facts(facts, columns)}{to_run(reason.commands, '  ')}"
 
 
-def of_finding(finding: FindingReport, columns: int | None, beside: Sequence[FindingReport] = ()) -> str:
-    """`beside` are findings that have to do with it, of which the first are named."""
+def of_finding(finding: FindingReport, columns: int | None, related: Sequence[FindingReport] = ()) -> str:
+    """Of the findings that are `related` to it the first are named."""
     check = next(each for each in all_checks() if each.id == finding.check)
     reason = check.reasons[finding.reason]
     subject = f"{kind_word(finding.subject.kind)} {finding.subject.path}"
@@ -76,20 +76,16 @@ def of_finding(finding: FindingReport, columns: int | None, beside: Sequence[Fin
     title = one_line(f"{finding.severity} {finding.reason}: {subject}")
     text = f"{title}\n\n{_prose(finding.message, columns)}\n{_facts(facts, columns)}"
     text += to_run(finding.commands, "  ")
-    from ...questions.findings import runbook_command  # whoever has a finding has it
-
-    if runbook := runbook_command(finding):
-        text += f"  $ {runbook}\n"
     if finding.repairs:
         from ..output.findings.check_report import repair  # dear to import, too
 
         text += "".join(repair(each, "  ", columns) for each in finding.repairs)
-    if beside:
+    if related:
         rows = [
             (each.severity, each.reason, f"{kind_word(each.subject.kind)} {each.subject.path}", each.fingerprint)
-            for each in beside[:_BESIDE]
+            for each in related[:_RELATED]
         ]
-        more = f"and {len(beside) - _BESIDE} more\n" if len(beside) > _BESIDE else ""
+        more = f"and {len(related) - _RELATED} more\n" if len(related) > _RELATED else ""
         text += "\n" + grid(("RELATED", "REASON", "OBJECT", "FINDING"), rows, columns) + more
     return text
 
@@ -184,13 +180,13 @@ def _one(arguments: argparse.Namespace, columns: int | None) -> int:
     from ..output.text.layout import aimed
 
     try:
-        found, beside = _found(arguments)
+        found, related = _found(arguments)
         finding = aimed(found, aim_of(arguments))
     except WRONG as error:
         complain(str(error))
         return 2
     if not arguments.runbook:
-        say(of_finding(finding, columns, beside))
+        say(of_finding(finding, columns, related))
         return 0
     check = next(each for each in all_checks() if each.id == finding.check)
     reason = check.reasons[finding.reason]
@@ -205,7 +201,7 @@ def _one(arguments: argparse.Namespace, columns: int | None) -> int:
 
 
 def _found(arguments: argparse.Namespace) -> tuple[FindingReport, list[FindingReport]]:
-    """The one that is meant, of a cluster, a dump or a running exporter, and what has to do with it. Raises UsageError
+    """The one that is meant, of a cluster, a dump or a running exporter, and those related to it. Raises UsageError
     and DumpError.
     """
     import asyncio  # only where something is looked at

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from ...findings.finding import VMS
 from ...findings.pages import repair_by
 from ...questions.drain import TITLES
-from ...questions.findings import FindingReport, plan_command, runbook_command
+from ...questions.findings import FindingReport, plan_command
 from ...questions.urgency import stakes
 from ...questions.vm import NodeAnswer, Places, Verdict, VMWhole
 from ...questions.vm.report import FeatureUse, InterfaceReport, SizeReport
@@ -316,8 +316,6 @@ def _finding(each: FindingReport, *, who: bool = False) -> Iterator[str]:
     for line in stakes(each):
         yield paragraph(line, "    ", "      ")
     yield step(each.next, each.commands, "    ")
-    if runbook := runbook_command(each):
-        yield f"       {runbook}\n"
     if each.remediation:
         yield paragraph(f"repair: {repair_by(each.remediation)}", "       ", "         ")
         yield f"       {plan_command(each)}\n"

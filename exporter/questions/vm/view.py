@@ -49,8 +49,8 @@ def verdicts(
     blanks: Iterable[Unknown],
     early: Sequence[Finding] = (),
 ) -> tuple[Verdict, ...]:
-    """`forbidding` are the open findings that forbid anything to be done to the VM, `early` those that may open once
-    they have lasted, and `blanks` say which checks have no answer for it.
+    """`forbidding` are the open findings that forbid anything to be done to the VM, `early` those that open once they
+    have lasted, and `blanks` say which checks have no answer for it.
     """
     forbids = list(forbidding)
     able = {each.id: frozenset(_forbidden_by(each)) for each in checks}
@@ -62,7 +62,7 @@ def verdicts(
         no += [Objection("", None, each) for each in _obstacles(act, found, of_node=not said)]
         no += [Objection("", None, each, passing=True) for each in _not_now(act, found)]
         blank = _blank([each for each in silent if able.get(each.check, frozenset()) & _PARTS[act]])
-        young = (f"{each}, which has only just begun" for each in _by_findings(act, early))
+        young = (f"{each}, which has not lasted for long enough to be reported" for each in _by_findings(act, early))
         unknown = [Objection("", None, each) for each in dict.fromkeys((*_unseen(act, found), *blank, *young))]
         if no:
             made.append(Verdict(act.name.lower(), "no", tuple(no)))

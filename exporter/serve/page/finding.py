@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from ...facts.record import Ref
 from ...findings.check import Reason
 from ...findings.finding import Finding, keeps, to_change
 from ...findings.pages import repair_by
-from ...questions.findings import FindingReport, plan_command
+from ...questions.findings import Filter, FindingReport, near, order, plan_command
 from ...questions.repairs import REPAIR_STATES, pause_command
 from ...questions.urgency import urgency_of
 from ...store.kinds.kube_virt import KubeVirt
@@ -51,6 +51,7 @@ class FindingPage:
         report = listing.report_of(finding)
         reason = self._reasons[finding.check, finding.reason]
         cause = await listing.cause(finding.cause)
+        related, of_place = _related(listing, report.related, near(finding, await _around(listing, finding)))
         values = {
             "generation": generation,
             "finding": report,
@@ -58,8 +59,8 @@ class FindingPage:
             "urgency": urgency_of(reason, finding.reason, finding.severity),
             "runbook": await self._runbook(request, listing, finding, reason),
             "evidence": list(_rows(report.evidence)),
-            "related": [await self._related(listing, each) for each in _by_name(report.related)],
-            "of_vm": [listing.report_of(each) for each in await self._of_vm(listing, finding)],
+            "related": related,
+            "of_place": of_place,
             "siblings": cause.findings if cause else 1,
             "cause": cause,
             "links": self._frame.outside.of_finding(finding),
@@ -100,20 +101,33 @@ class FindingPage:
         )
         return await self._frame.mistake(request, 404, sentence, here="/findings")
 
-    async def _related(self, listing: Listing, ref: Ref) -> Related:
-        return Related(ref, [listing.report_of(each) for each in (await listing.about(ref))[:_SHOWN]])
 
-    async def _of_vm(self, listing: Listing, finding: Finding) -> Sequence[Finding]:
-        """The other findings of its VM."""
-        if not finding.vm:
-            return ()
-        every = await listing.of_vm(finding.subject.namespace, finding.vm)
-        return [each for each in every if each.fingerprint != finding.fingerprint][:_SHOWN]
+async def _around(listing: Listing, finding: Finding) -> list[Finding]:
+    """All that can be related to it, the worst first, without a look at all findings."""
+    subject, node, vm = finding.subject, finding.node, finding.vm
+    found = [one for ref in finding.related for one in await listing.about(ref)]
+    found += await listing.of_vm(subject.namespace, vm) if vm else ()
+    if subject.kind == "Node":
+        found += await listing.chosen(Filter(node=frozenset((subject.name,))))
+    elif node:
+        found += await listing.about(Ref("Node", "", node, ""))
+    return sorted({each.fingerprint: each for each in found}.values(), key=order)
 
 
-def _by_name(related: Iterable[Ref]) -> Iterable[Ref]:
-    """Of an object that was made anew both are related, and there is one page by that name."""
-    return {str(each): each for each in related}.values()
+def _related(
+    listing: Listing, named: Iterable[Ref], others: Iterable[Finding]
+) -> tuple[list[Related], list[FindingReport]]:
+    """The objects that a finding names, with the first findings of each, and the first of those that are left: of its
+    VM and its node. Of an object that was made anew both are named, and there is one page by that name.
+    """
+    by_name = {str(each): Related(each, []) for each in named}
+    left: list[FindingReport] = []
+    for each in others:
+        of = by_name.get(str(each.subject))
+        shown = of.findings if of is not None else left
+        if len(shown) < _SHOWN:
+            shown.append(listing.report_of(each))
+    return list(by_name.values()), left
 
 
 def _rows(evidence: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:

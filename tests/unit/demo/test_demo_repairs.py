@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from demo.repairs import join
-from demo.showing import Part, demo
+from demo.showing import DemoPart, demo
 from demo.story import Say
 from exporter.engine.engine import Engine
 from reconcile.ledger import Event, Ledger
@@ -23,7 +23,7 @@ from reconcile.plan.annotations import PREFIX
 class Once:
     """A part that looks at the demo after its story, before the demo ends."""
 
-    def __init__(self, part: Part, kubeconfig: Path) -> None:
+    def __init__(self, part: DemoPart, kubeconfig: Path) -> None:
         self.part, self.kubeconfig, self.url = part, kubeconfig, part.url
         self.over = asyncio.Event()
         self.repairs: dict[str, list[dict[str, str]]] = {}

@@ -253,7 +253,7 @@ def _invalid(view: View, pair: Pair, vm: VirtualMachine) -> Finding:
         step = _TEXTS.next("InvalidVM", "state")
     elif others:
         beside, many = f"{runs}_beside", counted(len(others), "feature")
-        fields = [FIELDS.get(each, each).removeprefix("spec.") for each in others]
+        fields = [FIELDS.get(each, each).replace("spec.", "") for each in others]
         step = _TEXTS.next_if_short("InvalidVM", beside, features=named(fields))
         step = step or _TEXTS.next("InvalidVM", beside, features=many)
     else:

@@ -12,7 +12,7 @@ from ....findings.pages import repair_by
 from ....findings.severity import Severity
 from ....offline.source import command, named_lists
 from ....questions.causes import CauseReport, acknowledged_text
-from ....questions.findings import FindingReport, Report, plan_command, runbook_command, worst
+from ....questions.findings import FindingReport, Report, plan_command, worst
 from ....questions.urgency import pages, stakes
 from ....sidecar.repairs import ReportedRepair
 from ....store.kind import ApiKind
@@ -247,8 +247,6 @@ def _advice(finding: FindingReport, listed: Sequence[FindingReport], how: Presen
         of = "" if same else f" for {_subject(finding)}"
         yield sentence(finding.next, f"{_UNDER}next{of}: ", how.columns)
     yield to_run(finding.commands, _UNDER)
-    if runbook := runbook_command(finding):
-        yield indented((runbook,), f"{_UNDER}$ ")
     if finding.repairs:
         for each in finding.repairs:
             yield repair(each, _UNDER, how.columns)

@@ -35,7 +35,7 @@ IS_A_VM = Needs({"is_a_vm": "the subject is a VM: the firmware of a VMI is immut
 """What `vm_of` refuses for a finding that may be of a VMI."""
 
 
-class Case(NamedTuple):
+class IdentityCase(NamedTuple):
     """A VM that is to be changed, as it is read and as it is stored, and the evidence of the finding, if one asks."""
 
     scene: Scene
@@ -44,14 +44,14 @@ class Case(NamedTuple):
     evidence: Mapping[str, Any] = MappingProxyType({})
 
 
-def vm_of(scene: Scene, ref: Ref, evidence: Mapping[str, Any] = MappingProxyType({})) -> Case | Refused:
+def vm_of(scene: Scene, ref: Ref, evidence: Mapping[str, Any] = MappingProxyType({})) -> IdentityCase | Refused:
     """Else why there is none to change."""
     if ref.kind != "VirtualMachine":
         return Refused("is_a_vm", f"{ref} has no VM, and firmware and interfaces of a VMI can't be changed")
     whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
     if whole is None or vm is None:
         return Refused("same_object", f"{ref} does not exist")
-    return Case(scene, vm, whole, evidence)
+    return IdentityCase(scene, vm, whole, evidence)
 
 
 def firmware_of(vm: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -77,7 +77,7 @@ def put(firmware: Mapping[str, Any] | None, fields: Mapping[str, Any]) -> tuple[
     {"not_migrating": "no migration of the VM is in progress, and none is awaited"},
     reads=(VirtualMachine.KIND, VirtualMachineInstance.KIND, VirtualMachineInstanceMigration.KIND),
 )
-def forbidden(case: Case) -> Refused | None:
+def forbidden(case: IdentityCase) -> Refused | None:
     """Why nobody may change the VM's firmware now, whatever it would be changed to."""
     scene, vm, whole, _ = case
     owner = controller(whole)
@@ -117,7 +117,7 @@ def _moving(scene: Scene, vm: VirtualMachine) -> Iterator[str]:
     {"keeps_no_state": "neither its spec nor its preference gives it a persistent TPM or persistent EFI variables"},
     reads=(ControllerRevision.KIND, PREFERENCE, CLUSTER_PREFERENCE, KubeVirt.KIND),
 )
-def kept_state(case: Case) -> Refused | None:
+def kept_state(case: IdentityCase) -> Refused | None:
     """Refuses for a VM that keeps state of its guest, or may do so by a preference."""
     scene, vm, *_ = case
     if vm.sealed:
@@ -145,7 +145,7 @@ _STAYS_DOWN = ("Halted", "Manual")
     {"stopped": "the VM has no VMI and no launcher pod, and nothing starts it by itself"},
     reads=(VirtualMachineInstance.KIND, Pod.KIND),
 )
-def stopped(case: Case) -> Refused | None:
+def stopped(case: IdentityCase) -> Refused | None:
     """Refuses unless nothing of the VM runs, and nothing starts it by itself."""
     scene, vm, whole, _ = case
     vmi = scene.named(VirtualMachineInstance, vm.namespace, vm.name)
@@ -180,7 +180,7 @@ ALLOWED = f"{PREFIX}copy-change-allowed"
     },
     reads=(VirtualMachine.KIND,),
 )
-def not_the_copy(case: Case) -> Refused | None:
+def not_the_copy(case: IdentityCase) -> Refused | None:
     """Refuses unless the VM is the copy."""
     scene, vm, whole, evidence = case
     key = str(evidence.get("keeper") or "")
@@ -215,10 +215,10 @@ def change(
     title: str,
     *guards: Needs,
     what: str,
-    old: Callable[[Case], str],
-    ops: Callable[[Case], tuple[Op, ...]],
+    old: Callable[[IdentityCase], str],
+    ops: Callable[[IdentityCase], tuple[Op, ...]],
     writes: tuple[Field | Entries, ...],
-    effect: Callable[[Case], str],
+    effect: Callable[[IdentityCase], str],
     heeds_others: str = "",
     note: str,
 ) -> Remediation:
@@ -251,12 +251,12 @@ def change(
     return made
 
 
-def firmware_set(name: str, new: Callable[[Case], str]) -> Callable[[Case], tuple[Op, ...]]:
+def firmware_set(name: str, new: Callable[[IdentityCase], str]) -> Callable[[IdentityCase], tuple[Op, ...]]:
     return lambda case: put(firmware_of(case.whole), {name: new(case)})
 
 
 @guard(reads=(VirtualMachineSnapshotContent.KIND,))
-def saved(case: Case, what: str) -> str:
+def saved(case: IdentityCase, what: str) -> str:
     """That a restore brings back what a snapshot has, as a sentence that goes on after another; empty without one."""
     found = case.scene.within(VirtualMachineSnapshotContent, case.vm.namespace)
     names = sorted(each.snapshot or each.name for each in found if each.source == case.vm.name)

@@ -19,7 +19,7 @@ from ...plan import Refused
 from ...remediation import Scene
 from ...undo import Loss, Lost, Undo, UndoEffect, UndoRequest
 from .._grounds import VM_STAYS, table
-from ._identities import Case, firmware_of, forbidden, kept_state, vm_of
+from ._identities import IdentityCase, firmware_of, forbidden, kept_state, vm_of
 
 CHANGEABLE = Needs(VM_STAYS, forbidden.but("has_domain"))  # what was written is there
 LOSSES = {
@@ -29,7 +29,7 @@ LOSSES = {
 _MOST = 20  # generations of a VM that are looked at
 _FILLS_IN = (1, 6)  # the first release that writes the UUID of a VM's name into its spec
 
-Seen = Guard[[UndoRequest, Case], str]
+Seen = Guard[[UndoRequest, IdentityCase], str]
 """Why the guest has seen the UUID that goes, one clause; empty where it has not."""
 
 
@@ -110,7 +110,7 @@ def _generation(whole: Mapping[str, Any]) -> int:
 
 
 @guard(reads=(VirtualMachineInstance.KIND, Pod.KIND, ControllerRevision.KIND))
-def started(taken: UndoRequest, case: Case) -> str:
+def started(taken: UndoRequest, case: IdentityCase) -> str:
     """Why a guest of the VM has run since the write, or may have, one clause; empty where none has."""
     scene, vm, *_ = case
     vmi = scene.named(VirtualMachineInstance, vm.namespace, vm.name)

@@ -37,7 +37,7 @@ from ...remediation import Remediation, Scene
 from ...undo import UndoRequest
 from ...writes import Field, Patched, Write
 from .._grounds import table, wholes
-from ._identities import PATH, Case, firmware_of, forbidden, put, vm_of
+from ._identities import PATH, IdentityCase, firmware_of, forbidden, put, vm_of
 from ._taken_back import uuid_back
 
 _SETTLED = 3600.0  # seconds in which whoever restored a VM may still write the UUID that it had
@@ -211,7 +211,7 @@ REMEDIATION = Remediation(
 
 
 @guard()
-def _in_use(_: UndoRequest, case: Case) -> str:
+def _in_use(_: UndoRequest, case: IdentityCase) -> str:
     return f"{case.vm.ref} had it in use when it was written"
 
 

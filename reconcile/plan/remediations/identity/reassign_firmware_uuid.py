@@ -31,18 +31,18 @@ from ...patterns import PRESENT
 from ...plan import Refused
 from ...writes import Field
 from .._grounds import table
-from ._identities import IS_A_VM, PATH, Case, change, firmware_set, forbidden, kept_state, stopped
+from ._identities import IS_A_VM, PATH, IdentityCase, change, firmware_set, forbidden, kept_state, stopped
 from ._taken_back import uuid_back
 
 ALLOWED = f"{PREFIX}new-uuid-allowed"
 _NAMESPACE = UUID("0b6f2c1e-5f0a-4d0c-9c1b-6a4b1e1d7a55")  # of the new UUIDs; never to be changed
 
 
-def _old(case: Case) -> str:
+def _old(case: IdentityCase) -> str:
     return case.vm.uuid or legacy(case.vm.name)
 
 
-def _new(case: Case) -> str:
+def _new(case: IdentityCase) -> str:
     return str(uuid5(_NAMESPACE, f"{case.vm.uid} {case.vm.identity or _old(case)}"))
 
 
@@ -54,7 +54,7 @@ def _new(case: Case) -> str:
         f'{ALLOWED}: "true"',
     }
 )
-def _kept_by_another(case: Case) -> Refused | None:
+def _kept_by_another(case: IdentityCase) -> Refused | None:
     vm, keeper = case.vm, case.evidence.get("keeper")
     if not keeper:
         why = case.evidence.get("keeperWhy", "the check proposes none")
@@ -70,7 +70,7 @@ def _kept_by_another(case: Case) -> Refused | None:
 
 
 @guard({"new_uuid_is_free": "no VM has the new UUID"}, indexes=(IDENTITY,))
-def _free(case: Case) -> Refused | None:
+def _free(case: IdentityCase) -> Refused | None:
     taken = sorted(each.ref.path for each in case.scene.sharing(IDENTITY, _new(case)))
     return Refused("new_uuid_is_free", f"{taken[0]} has the UUID that {case.vm.ref} would get") if taken else None
 
@@ -79,7 +79,7 @@ def _free(case: Case) -> Refused | None:
     {"snapshots_have_a_uuid": "every snapshot of the VM has a UUID, which a restore then need not derive"},
     reads=(VirtualMachineSnapshotContent.KIND,),
 )
-def _restorable(case: Case) -> Refused | None:
+def _restorable(case: IdentityCase) -> Refused | None:
     """Refuses where the UUID that a restore brings back is nowhere kept: KubeVirt would derive one from the name."""
     vm = case.vm
     for each in case.scene.within(VirtualMachineSnapshotContent, vm.namespace):

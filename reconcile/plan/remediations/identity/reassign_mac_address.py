@@ -43,7 +43,7 @@ from ...remediation import Scene
 from ...undo import UndoRequest
 from ...writes import Entries, Field
 from .._grounds import table, tables
-from ._identities import ALLOWED, Case, change, forbidden, not_the_copy, stopped
+from ._identities import ALLOWED, IdentityCase, change, forbidden, not_the_copy, stopped
 from ._taken_back import GuestValue, value_back
 
 # Whether the configuration that a VM brings for its guest knows an interface by its MAC address.
@@ -58,7 +58,7 @@ _ADDRESS = re.compile(r"[0-9a-fA-F]{2}(?:[:-][0-9a-fA-F]{2}){5}|[0-9a-fA-F]{4}(?
 _CODED = re.compile(r"encoding:\s*['\"]?(?:b64|base64|quoted|gz)|!!binary|\A\x1f|\bdata:[^\s,]*,", re.IGNORECASE)
 
 
-def _old(case: Case) -> str:
+def _old(case: IdentityCase) -> str:
     """In comparable form."""
     return str(case.evidence.get("macAddress") or "")
 
@@ -69,7 +69,7 @@ def _old(case: Case) -> str:
         "data and no answer file of Windows is in a Secret or ConfigMap, which the sidecar does not read"
     }
 )
-def known_by_mac(case: Case) -> Refused | None:
+def known_by_mac(case: IdentityCase) -> Refused | None:
     template, mac = table(table(case.whole.get("spec")).get("template")), _old(case)
     ignition = table(table(template.get("metadata")).get("annotations")).get(IGNITION)
     if why := _found(str(ignition or ""), mac):
@@ -119,7 +119,7 @@ _POOL_NOTE = "/metadata/annotations/kubemacpool.io~1transaction-timestamp"  # se
 
 
 @guard({"one_interface": "one interface in the VM's spec has the MAC address"})
-def _one(case: Case) -> Refused | None:
+def _one(case: IdentityCase) -> Refused | None:
     found = _interfaces(case)
     if len(found) == 1:
         return None
@@ -127,7 +127,7 @@ def _one(case: Case) -> Refused | None:
     return Refused("one_interface", f"{why}: which of them is to have another one is not known")
 
 
-def _interfaces(case: Case) -> list[tuple[int, Mapping[str, Any], str]]:
+def _interfaces(case: IdentityCase) -> list[tuple[int, Mapping[str, Any], str]]:
     """Those in the VM's spec that have the address, each with its place in the list and the address that it gets."""
     template = table(table(table(case.whole.get("spec")).get("template")).get("spec"))
     listed, mac = table(table(template.get("domain")).get("devices")).get("interfaces"), _old(case)
@@ -162,19 +162,19 @@ def having(scene: Scene, mac: str) -> list[str]:
 
 
 @guard({"new_mac_is_free": "no VM has the new MAC address"}, having)
-def _free(case: Case) -> Refused | None:
+def _free(case: IdentityCase) -> Refused | None:
     ((_, _, new),) = _interfaces(case)
     if taken := having(case.scene, new):
         return Refused("new_mac_is_free", f"{taken[0]} has the MAC address that {case.vm.ref} would get")
     return None
 
 
-def _ops(case: Case) -> tuple[Op, ...]:
+def _ops(case: IdentityCase) -> tuple[Op, ...]:
     ((place, interface, new),) = _interfaces(case)
     return (Test(f"{_INTERFACES}/{place}", interface), Replace(f"{_INTERFACES}/{place}/macAddress", new))
 
 
-def _effect(case: Case) -> str:
+def _effect(case: IdentityCase) -> str:
     ((_, interface, new),) = _interfaces(case)
     return (
         f"From its next start on interface {interface.get('name')} has the MAC address {new}. IPAMClaims keep their "

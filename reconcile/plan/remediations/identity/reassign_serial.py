@@ -30,13 +30,23 @@ from ...remediation import Scene
 from ...undo import UndoRequest
 from ...writes import Field
 from .._grounds import table
-from ._identities import ALLOWED, PATH, Case, change, firmware_of, firmware_set, forbidden, not_the_copy, stopped
+from ._identities import (
+    ALLOWED,
+    PATH,
+    IdentityCase,
+    change,
+    firmware_of,
+    firmware_set,
+    forbidden,
+    not_the_copy,
+    stopped,
+)
 from ._taken_back import GuestValue, value_back
 
 _NAMESPACE = UUID("5d1f0c55-2f2b-4b8e-9a3e-0b0d7c1c4e21")  # of the new serials; never to be changed
 
 
-def _new(case: Case) -> str:
+def _new(case: IdentityCase) -> str:
     return str(uuid5(_NAMESPACE, f"{case.vm.uid} {serial_key(case.vm.serial)}"))
 
 
@@ -46,7 +56,7 @@ def _having(scene: Scene, serial: str) -> list[str]:
 
 
 @guard({"new_serial_is_free": "no VM has the new serial"}, _having)
-def _free(case: Case) -> Refused | None:
+def _free(case: IdentityCase) -> Refused | None:
     taken = _having(case.scene, _new(case))
     return Refused("new_serial_is_free", f"{taken[0]} has the serial that {case.vm.ref} would get") if taken else None
 

@@ -21,18 +21,18 @@ from ...guards import guard
 from ...patterns import PRESENT
 from ...plan import Refused
 from ...writes import Field
-from ._identities import IS_A_VM, PATH, Case, change, firmware_set, forbidden, kept_state, stopped
+from ._identities import IS_A_VM, PATH, IdentityCase, change, firmware_set, forbidden, kept_state, stopped
 from ._taken_back import LOSSES, uuid_back
 
 _NAMESPACE = UUID("b6a3b5ce-7f0e-4e2f-8d5f-3f5c6a1f9d02")  # of the new UUIDs; never to be changed
 
 
-def _new(case: Case) -> str:
+def _new(case: IdentityCase) -> str:
     return str(uuid5(_NAMESPACE, f"{case.vm.uid} {comparable(case.vm.uuid)}"))
 
 
 @guard({"new_uuid_is_free": "no VM has the new UUID"}, indexes=(IDENTITY,))
-def _free(case: Case) -> Refused | None:
+def _free(case: IdentityCase) -> Refused | None:
     taken = sorted(each.ref.path for each in case.scene.sharing(IDENTITY, _new(case)))
     return Refused("new_uuid_is_free", f"{taken[0]} has the UUID that {case.vm.ref} would get") if taken else None
 

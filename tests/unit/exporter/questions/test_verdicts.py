@@ -282,7 +282,7 @@ def test_what_has_only_just_begun_leaves_a_verdict_open() -> None:
     evaluation.gone("VirtualMachineClusterInstancetype", "", "small")
     evaluation.evaluate()
     assert not [each for each in evaluation.engine.findings() if each.reason == "ObjectMissing"]
-    assert "(ObjectMissing), which has only just begun" in answer()[1]
+    assert "(ObjectMissing), which has not lasted for long enough" in answer()[1]
     assert answer()[0] == "unknown"
     evaluation.now += 61
     evaluation.evaluate()

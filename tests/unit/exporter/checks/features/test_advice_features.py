@@ -346,3 +346,11 @@ def test_no_edit_that_takes_a_restart_is_shown_where_a_restart_would_fail() -> N
         found = finding("PendingBlocked", config, *rows, feature="permitted_host_devices")
         assert any(each.startswith("kubectl edit kubevirts") for each in found.commands)
         assert any(each.startswith("kubectl edit virtualmachines") for each in found.commands) is edits
+
+
+def test_a_message_names_the_field_as_the_object_has_it() -> None:
+    domain: Row = {"devices": {"downwardMetrics": {}}}
+    stopped = finding("StoppedRequestsDisabled", kubevirt(), vm(domain, "Halted"), feature="downward_metrics")
+    assert "(spec.template.spec.domain.devices.downwardMetrics or spec.template.spec.volumes[]" in stopped.message
+    runs = finding("PendingStartedBefore", kubevirt(), vmi(domain, phase="Pending", vm=None) | {"node": None})
+    assert "(spec.domain.devices.downwardMetrics or spec.volumes[]" in runs.message

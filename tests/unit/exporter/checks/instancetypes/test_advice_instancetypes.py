@@ -10,6 +10,7 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.domain.acts import Act
+from tests.check_cases import cases_of, evaluated
 from tests.evaluation import Evaluation
 from tests.rows import full
 
@@ -192,3 +193,11 @@ def test_where_edits_are_rejected_so_is_what_virt_api_does_by_one(strategy: str,
     wants = vm(runStrategy=strategy, preference={"name": "linux"}, preferenceRef="prev", domain={"cpu": {"sockets": 2}})
     found = finding("RequirementsUnmet", KUBEVIRT, preference, revision, wants)
     assert found.forbids.acts == rejected
+
+
+def test_vms_that_share_a_revision_are_one_cause() -> None:
+    check = next(each for each in all_checks() if each.id == "instancetype_vms")
+    case = cases_of(check)["three_vms_share_the_revision_of_one_of_them"]
+    found = list(evaluated(check, case).engine.findings())
+    assert sorted(each.subject.name for each in found) == ["app", "web"]
+    assert len({each.cause for each in found}) == 1

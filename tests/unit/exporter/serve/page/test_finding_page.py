@@ -43,6 +43,20 @@ async def test_what_is_wrong_since_when_and_how_that_is_known(http: aiohttp.Clie
     assert "No object records it" in html
 
 
+async def test_a_node_and_the_vms_there_show_each_others_findings(http: aiohttp.ClientSession) -> None:
+    left, of_node = await found(http, "NodeDrainResidual")
+    blocked, of_vmi = await found(http, "NotMigratable", node=left["node"])
+    assert f"/findings/{blocked['fingerprint']}" in section(of_node, "related")
+    assert f"/findings/{left['fingerprint']}" in section(of_vmi, "related")
+
+
+async def test_the_command_of_the_runbook_is_among_those_of_the_finding(http: aiohttp.ClientSession) -> None:
+    finding, html = await found(http, "RevisionNotOwned")
+    assert "as the runbook shows" in finding["next"]
+    assert finding["commands"][-1] == "steward explain --runbook RevisionNotOwned"
+    assert "steward explain --runbook RevisionNotOwned" in html
+
+
 async def test_what_stands_between_backticks_is_code(http: aiohttp.ClientSession) -> None:
     _, html = await found(http, "StaleEvacuationRequest")
     assert "(<code>status.evacuationNodeName</code>)" in html
