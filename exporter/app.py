@@ -31,7 +31,7 @@ from .metrics.telemetry import Served, Telemetry, registry_of
 from .metrics.text import Profile, SeriesLimit
 from .offline.source import DumpSource, Progress
 from .questions import all_views
-from .rules.urgency import urgencies
+from .rules.routing import urgencies
 from .serve.access.access import Access
 from .serve.access.browsers import Sessions
 from .serve.access.decisions import Times
@@ -42,8 +42,7 @@ from .serve.reports.listings import Listings
 from .serve.reports.result_cache import Versions
 from .serve.routes import FOR_TENANTS, UNASKED, routes
 from .serve.server.certificates import Certificates
-from .sidecar.follower import Follower
-from .sidecar.repairs import Repairs
+from .sidecar import Follower, Repairs
 from .store.kind import Kind
 from .store.reader import Reader, Reading, watched
 from .store.source import Source, SyncState

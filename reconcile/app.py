@@ -1,6 +1,8 @@
 """The only place that constructs the sidecar's parts, and ends them in order.
 
 Beside them it asks whether the API server holds the sidecar to its plans, and people to what they may approve.
+
+The sidecar serves its metrics, the plans, and health.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from aiohttp import web
+from prometheus_client import generate_latest
+
 from exporter.checks import all_checks
 from exporter.config.forms import address
 from exporter.config.settings import Config as ExporterConfig
@@ -27,8 +32,9 @@ from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from exporter.serve.access.access import Access
 from exporter.serve.access.decisions import Times
-from exporter.serve.application import serving
+from exporter.serve.application import Guard, application, serving
 from exporter.serve.server.certificates import certificates_of
+from exporter.serve.server.sending import json_answer
 from exporter.store.kind import ApiKind
 
 from .carry_out.alertmanager import Silences, alert_labels
@@ -55,9 +61,55 @@ from .ledger.manual import ManualLedger
 from .ledger.settling import Settling
 from .permissions.accounts import NAME as POLICY
 from .plan.annotations import APPROVALS, PREFIX, paused_by
+from .plan.guards import gathered
 from .plan.remediation import Remediation
 from .plan.remediations import all_remediations
-from .publish.server import build
+
+_LONGEST_WAIT = 60.0
+
+
+def build(
+    board: ShownRepairs, measures: Measures, modes: Mapping[str, str], instance: str, guard: Guard | None = None
+) -> web.Application:
+    """`instance` is the ID of this run."""
+
+    async def plans(request: web.Request) -> web.StreamResponse:
+        await _wait(request, board, instance)
+        repairs = board.all()
+        answer = {
+            "generation": f"{instance}.{board.generation}",
+            "leading": measures.standing.leading,
+            "leader": measures.standing.leader,
+            "modes": dict(modes),
+            "canaries": measures.standing.canaries,
+            "unseen": gathered(each.refused for each in repairs),
+            "repairs": repairs,
+        }
+        return await json_answer(request, instance, answer)
+
+    async def metrics(_: web.Request) -> web.StreamResponse:
+        body = generate_latest(measures.registry)
+        return web.Response(body=body, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+    def readyz() -> str:
+        """A replica that waits for the Lease is ready; it reads no findings until it leads."""
+        now = measures.standing
+        return "" if now.source_up or not now.leading else "the findings haven't been read yet"
+
+    return application({"/api/v1/plans": plans, "/metrics": metrics}, readyz, guard=guard)
+
+
+async def _wait(request: web.Request, board: ShownRepairs, instance: str) -> None:
+    """Until the generation is another one than `since`, for `wait` seconds at most."""
+    text, since = request.query.get("wait", ""), request.query.get("since", "")
+    if not text.isdecimal() or not since:
+        return
+    try:
+        async with asyncio.timeout(min(float(text), _LONGEST_WAIT)), board.changed:
+            await board.changed.wait_for(lambda: f"{instance}.{board.generation}" != since)
+    except TimeoutError:
+        return
+
 
 log = logging.getLogger(__name__)
 _AGAIN, _MISSING = 300.0, 30.0  # seconds until somebody may have deleted a policy, or applied one that was missing

@@ -12,8 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from exporter.config.settings import ReconcileSettings
-from exporter.sidecar.follower import Follower, Waits
-from exporter.sidecar.repairs import Plans, Repairs
+from exporter.sidecar import Follower, Plans, Repairs, Waits
 
 __all__ = ["QUICK", "Heard", "Sidecar", "following", "plans", "repair", "sidecar"]
 

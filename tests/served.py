@@ -19,7 +19,7 @@ from exporter.findings.severity import Severity
 from exporter.metrics import telemetry
 from exporter.metrics.exposition import Exposition
 from exporter.questions import all_views
-from exporter.rules.urgency import urgencies
+from exporter.rules.routing import urgencies
 from exporter.serve.access.login import Login
 from exporter.serve.application import Guard, build, serving
 from exporter.serve.page.frame import Outside
@@ -27,7 +27,7 @@ from exporter.serve.reports.listings import Listings
 from exporter.serve.reports.result_cache import Versions
 from exporter.serve.routes import routes
 from exporter.serve.server.certificates import Certificates
-from exporter.sidecar.repairs import Repairs
+from exporter.sidecar import Repairs
 from exporter.store.kinds import ipam_claim
 from exporter.store.reader import Reader
 from tests.evaluation import Evaluation

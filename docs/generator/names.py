@@ -10,7 +10,7 @@ from exporter.findings.check import PER_FLEET
 from exporter.metrics import exposition
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.questions.urgency import paging
-from exporter.rules.urgency import urgencies
+from exporter.rules.routing import urgencies
 from exporter.runbook import anchor
 
 from .files import NOTE

@@ -20,7 +20,7 @@ from exporter.facts.naming import counted
 from exporter.findings.check import Reason
 from exporter.questions.urgency import Urgency, paging
 from exporter.rules.areas import all_areas
-from exporter.rules.urgency import urgencies
+from exporter.rules.routing import urgencies
 from exporter.runbook import anchor, headed
 from reconcile.plan.remediation import Remediation
 from reconcile.plan.remediations import all_remediations

@@ -2,6 +2,9 @@
 
 One source for every surface. A command stands in the runbook of its alert to the letter, with words in capitals for
 names; here they get the finding's values.
+
+Of a departure the domain says which remedy it is, and with which values; a check, a preview and a report take its text
+from here.
 """
 
 from __future__ import annotations
@@ -12,11 +15,13 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from ..domain.acts import Act, Among, acts_of
+from ..domain.drains.departure import Remedy
 from ..facts.naming import filled
 from ..facts.record import Ref
 from ..runbook import link
 from .check import Reason
 from .finding import Finding
+from .pages import Texts
 
 __all__ = ["advised", "filled", "values_of", "with_commands"]
 
@@ -166,3 +171,20 @@ def _waits(finding: Finding, forbidden: Mapping[tuple[str, frozenset[Act]], int]
     return bool(does) and any(
         left and reason != finding.reason and not acts.isdisjoint(does) for (reason, acts), left in forbidden.items()
     )
+
+
+_PAGES = {"NodeUnheard": Texts("launchers")}
+_EVICTIONS = Texts("evictions")
+
+
+def next_step(remedy: Remedy, values: Mapping[str, str]) -> str:
+    """With values in place of words in capitals. A case without a text of its own has the text of its reason."""
+    reason, case = remedy.of
+    if not reason:
+        return filled(remedy.next, values)
+    page = _PAGES.get(reason, _EVICTIONS)
+    try:
+        text = page.next(reason, case)
+    except KeyError:
+        text = page.next(reason)
+    return filled(text, values)

@@ -19,7 +19,7 @@ from ..findings.causes import Cause
 from ..findings.check import Check
 from ..findings.finding import Finding, Unknown, fingerprint, keeps, to_change
 from ..findings.severity import Severity
-from ..sidecar.repairs import ReportedRepair
+from ..sidecar import ReportedRepair
 from ..store.cluster import Cluster
 from ..store.kinds.kube_virt import KubeVirt
 from ..store.kinds.virtual_machine import VirtualMachine
@@ -306,8 +306,8 @@ def reported(
 
 
 def _with_runbook(finding: Finding) -> tuple[str, ...]:
-    """What prints the runbook to which its next step refers, wherever the finding is from."""
-    return (f"steward explain --runbook {finding.reason}",) if "the runbook" in finding.next else ()
+    """What prints the runbook to which its next step refers, with the finding's names, wherever the finding is from."""
+    return (f"steward explain --runbook {finding.fingerprint}",) if "the runbook" in finding.next else ()
 
 
 def supposed(check: Check, finding: Finding) -> FindingReport:

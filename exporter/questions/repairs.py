@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ..sidecar.repairs import Repairs, ReportedCanary, ReportedRepair, ReportedUnseen
+from ..sidecar import Repairs, ReportedCanary, ReportedRepair, ReportedUnseen
 from .times import rfc3339
 
 _K = TypeVar("_K")

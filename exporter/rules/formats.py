@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from .alertmanager import alertmanager, alertmanager_config, in_promql, in_text, templates
-from .hub import acm, remote_write, remote_write_raw
+from .alerts.hub import acm, remote_write, remote_write_raw
 from .model import CLUSTER, Alerting, Rule, RuleFile
 from .values import Values
 

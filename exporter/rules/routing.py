@@ -1,4 +1,4 @@
-"""Where alerts go, and which of them are consequences of others: what Alertmanager is configured with.
+"""Where alerts go, how urgent each is, and which are consequences of others: what Alertmanager is configured with.
 
 Every alert goes to one receiver. Alerts of a group that begin within its `wait` are one notification, hence waits as
 long as the longest `for` of what begins together. What is inhibited is not sent while its cause fires; findings are
@@ -11,9 +11,12 @@ two alerts without a label for equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ..questions.urgency import Urgency
+from .areas import rule_files
+from .model import Alerting
 from .values import Values
 
 COMPONENT = "kubernetes_operator_component"
@@ -251,3 +254,28 @@ def _of_kubevirt(values: Values) -> Iterator[Inhibition]:
 
 def _alerts(*names: str) -> tuple[LabelMatcher, ...]:
     return (LabelMatcher("alertname", "=" if len(names) == 1 else "=~", "|".join(names)),)
+
+
+def urgencies() -> Mapping[str, Urgency]:
+    """By the name of the alert, as it is routed by default."""
+    values = Values()
+    found: dict[str, list[Alerting]] = {}
+    for file in rule_files(values):
+        for rule in file.rules:
+            if isinstance(rule, Alerting):
+                found.setdefault(rule.alert, []).append(rule)
+    return {name: _urgency(rules, routes(values)) for name, rules in found.items()}
+
+
+def _urgency(rules: list[Alerting], route: Route) -> Urgency:
+    severities = {each.severity for each in rules}
+    receivers = dict.fromkeys(each for rule in rules for each in _receivers(rule, route))
+    return Urgency(pages="critical" in severities, always="warning" not in severities, receivers=tuple(receivers))
+
+
+def _receivers(rule: Alerting, route: Route) -> tuple[str, ...]:
+    """Those of the routes below which take it."""
+    tenants = ("tenants",) if rule.alert.startswith("VM") and not rule.own else ()
+    if rule.severity == "critical":
+        return ("pager", *tenants)
+    return tenants if tenants and rule.area != "evictions" else (route.receiver, *tenants)

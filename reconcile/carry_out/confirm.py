@@ -36,11 +36,12 @@ from ..fresh import FreshCluster, Need
 from ..plan.annotations import APPROVED_PLAN, PAUSED, annotations_of, paused_by
 from ..plan.effects import annotation, changed_since, inverse
 from ..plan.guards import unanswered, undecodable
+from ..plan.lost import Lost
 from ..plan.managed_fields import applied
 from ..plan.owners import claimed, rival
 from ..plan.plan import Delete, Op, Patch, Plan, Refused, Remove, Risk, Step, escaped
 from ..plan.remediation import Remediation, Scene
-from ..plan.undo import LOSSES, Loss, Lost, NoUndo, Unaccepted, Undo, UndoEffect, UndoRequest
+from ..plan.undo import LOSSES, Loss, NoUndo, Unaccepted, Undo, UndoEffect, UndoRequest
 from ..plan.words import allowed, of_strangers, unsupported
 from .fresh_reads import Reads, kinds_of, settled
 

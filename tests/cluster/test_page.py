@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from exporter.engine.evaluate import at_once
-from exporter.sidecar.repairs import Repairs, decoding
+from exporter.sidecar import Repairs, decoding
 from tests.asking import scripts_in
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.browser import CHROMIUM, QUIET, browser

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.rules.pools import PRESSURE
+from exporter.rules.alerts.networks import PRESSURE
 from tests.cluster.conftest import Tools
 from tests.cluster.test_rules_causes import END, MAC, SHORT, Found, Scenario, by, named
 

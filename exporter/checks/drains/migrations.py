@@ -27,9 +27,9 @@ from ...domain.drains.departure import Departure, drain_context
 from ...domain.drains.departure.vmi import VMIContext
 from ...domain.drains.moving import doubled, moving, troubles
 from ...facts.naming import NAMED
+from ...findings.advice import next_step
 from ...findings.check import Check, Scope, View
 from ...findings.finding import Finding
-from ...findings.next_steps import next_step
 from ...findings.pages import Texts, reasons_of
 from ...findings.severity import Severity
 from ...store.indexes.drains import MIGRATED, PART, TARGET

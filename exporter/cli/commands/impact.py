@@ -29,8 +29,7 @@ from ...questions.impact import (
 )
 from ..asking import CommandQuestion, asked_with
 from ..input.filters import UsageError
-from ..input.probes import ask_edits, refuse_probe_of_dump
-from ..output.edit_probes import edits
+from ..input.probes import ask_edits, edits, refuse_probe_of_dump
 from ..output.text.layout import grid, paragraph
 from ..output.text.terminal import one_line
 

@@ -1,11 +1,12 @@
 """Asks the API server for each VM, one after the other: what an edit of it would be answered with (`--probe-features`,
-`impact --probe`), or an eviction of its pod (`drain --probe`).
+`impact --probe`), or an eviction of its pod (`drain --probe`). Edits are printed where the answer differs from what the
+checks say.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,10 +19,13 @@ from ...questions.drain import probed as evictions_probed
 from ...questions.edits import EditProbed, EditProbes, chosen, expected_edits, probed, summed
 from ...store.cluster import Cluster
 from ..options import MOST
+from ..output.text.layout import indented, table
+from ..output.text.terminal import one_line
 from .filters import UsageError
 
 if TYPE_CHECKING:
-    from ...kube.probe import EditProbe  # its client is dear to import, and a dump needs none
+    from ...kube.probe import EditProbe, Probe  # its client is dear to import, and a dump needs none
+
 
 _IN_VAIN = 3  # VMs in a row of which nothing is said, after which nobody asks any more
 
@@ -58,10 +62,6 @@ async def ask_edits(
     return summed(answers, len(expected) - len(answers), why)
 
 
-if TYPE_CHECKING:
-    from ...kube.probe import Probe  # its client is dear to import, and a dump needs none
-
-
 async def with_probes(drain: Drain, probe: Probe) -> Drain:
     """The same with the answers. Raises UnreachableError."""
     nodes = [await _node(node, probe, down=bool(drain.webhook)) for node in drain.nodes]
@@ -78,3 +78,47 @@ async def _vm(vm: VMReport, probe: Probe, *, down: bool) -> VMReport:
         return vm
     code, text = await probe.ask(vm.pod)
     return msgspec.structs.replace(vm, probe=evictions_probed(vm, code, text, down=down))
+
+
+_UNDER = " " * 10
+
+
+def edits(probes: EditProbes) -> str:
+    """As text."""
+    parts = []
+    if probes.differences:
+        rows = [
+            (
+                f"{each.vm}",
+                f"{each.expected} ({', '.join(each.features)})" if each.features else each.expected,
+                each.said,
+            )
+            for each in probes.differences
+        ]
+        parts.append(
+            "The API server answers otherwise:\n" + table(("OBJECT", "EXPECTED", "IS"), rows, _beneath(probes))
+        )
+    if probes.unanswered:
+        rows = [(f"{each.vm}", each.said, each.answer) for each in probes.unanswered]
+        parts.append("No answer of the API server:\n" + table(("OBJECT", "WHAT", "ANSWER"), rows))
+        if (more := probes.unanswered_in_all - len(probes.unanswered)) > 0:
+            parts.append(f"and {more} more.\n")
+    return "\n".join([*parts, _ending(probes)])
+
+
+def _beneath(probes: EditProbes) -> Sequence[str]:
+    return [
+        (indented((each.answer,), f"{_UNDER}answer: ") if each.answer else "")
+        + (indented((each.advice,), f"{_UNDER}next: ") if each.advice else "")
+        for each in probes.differences
+    ]
+
+
+def _ending(probes: EditProbes) -> str:
+    if not probes.asked:
+        return f"Edits: {one_line(probes.why) or 'no VM requests a feature that is checked at admission'}.\n"
+    left = f"; {probes.not_asked} not asked: {one_line(probes.why)}" if probes.not_asked else ""
+    return (
+        f"Edits of {probes.asked} VMs, by dry runs: {probes.agree} as expected, {len(probes.differences)} otherwise, "
+        f"{probes.unanswered_in_all} without an answer{left}. Nothing was changed.\n"
+    )

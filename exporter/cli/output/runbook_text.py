@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from ...checks import all_checks
-from ...rules.urgency import urgencies
+from ...rules.routing import urgencies
 from ...runbook import link, texts
 from ...serve.html.markdown import RunbookBlock, names_in, sections, with_names
 from .text.layout import paragraph

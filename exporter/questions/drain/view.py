@@ -29,9 +29,8 @@ from ...domain.features.configuration import chosen
 from ...facts.naming import sentence, subject_first
 from ...facts.record import Record, Ref
 from ...facts.selector import Selector
-from ...findings.advice import Advice, key_of, places_of, restrained
+from ...findings.advice import Advice, key_of, next_step, places_of, restrained
 from ...findings.finding import Finding
-from ...findings.next_steps import next_step
 from ...findings.severity import Severity
 from ...store.cluster import Cluster
 from ...store.indexes.drains import BOUND, EVACUATED

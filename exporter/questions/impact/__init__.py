@@ -19,9 +19,8 @@ from ..question import Question, UnaskableError
 from . import gates
 from .gates import GateChange
 from .proposals import KINDS, ProposedChange, deletion, without
-from .report import Affected, FeatureTotals, Impact, Totals, exit_code
 from .settings_changes import Wish, configured
-from .view import concerned, steps
+from .view import Affected, FeatureTotals, Impact, Totals, concerned, exit_code, steps
 from .who_breaks import TITLES, SubjectOutcome
 
 __all__ = [

@@ -18,8 +18,7 @@ from ...facts.naming import filled
 from ...facts.rule import Migrates, Stage
 from ...facts.rules import BY_ID
 from ...facts.times import Since, Time
-from ...findings.advice import Advice
-from ...findings.next_steps import next_step
+from ...findings.advice import Advice, next_step
 from ...store.kinds.kube_virt import KubeVirt
 from ...store.kinds.namespace import Namespace
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition

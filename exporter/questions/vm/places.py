@@ -25,7 +25,7 @@ from ...domain.instancetypes.resolving import contributions
 from ...facts.placement import Placement, Taint
 from ...facts.selector import Requirement
 from ...facts.spec_facts import memory_asked
-from ...findings.next_steps import next_step
+from ...findings.advice import next_step
 from ...store.cluster import Cluster
 from ...store.indexes.drains import PART
 from ...store.indexes.networks import vm_key

@@ -15,7 +15,7 @@ from ...questions.findings import Filter
 from ...questions.repairs import REPAIR_STATES, RepairGroups, grouped
 from ...questions.times import lately_said
 from ...questions.trust import trust_of
-from ...sidecar.repairs import Repairs
+from ...sidecar import Repairs
 from ...store.source import SyncState
 from ..access.viewer import visible_to
 from ..api.questions import DrainUnderWay

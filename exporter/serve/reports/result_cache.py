@@ -14,7 +14,7 @@ from msgspec import UnsetType
 
 from ...engine.engine import Engine
 from ...findings.finding import Finding
-from ...sidecar.repairs import Repairs, ReportedRepair
+from ...sidecar import Repairs, ReportedRepair
 from ...store.cluster import Change
 
 _MOST = 16

@@ -17,7 +17,7 @@ from ...engine.engine import Engine
 from ...findings.finding import Finding, Unknown
 from ...questions.findings import UNSEEN_FLEET, FindingReport, Report, reported, undecodable_report
 from ...questions.tenant_text import withheld
-from ...sidecar.repairs import ReportedRepair
+from ...sidecar import ReportedRepair
 from ...store.source import Undecodable
 from ..access.viewer import Proofs, Visible
 from .result_cache import Versions

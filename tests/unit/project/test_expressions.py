@@ -29,7 +29,7 @@ _WAYS: dict[str, Callable[[re.Pattern[Any], Any], object]] = {
     "split": re.Pattern.split,
     "sub": lambda pattern, given: pattern.sub(given[:0], given),
 }
-_CLIENTS = ("exporter/serve/", "reconcile/publish/server.py")
+_CLIENTS = ("exporter/serve/", "reconcile/app.py")
 """Where the bytes of clients are read first: no expression at all is needed there, but for what a page shows."""
 _MADE_WHERE_USED = {"form"}
 """`exporter/rules/values.py`: of the forms in its own table, for values in a file of the one who installs it."""

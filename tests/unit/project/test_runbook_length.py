@@ -11,10 +11,11 @@ MANY, A_REASON, BESIDE = 6, 60, 250  # of an alert with that many reasons: words
 # Those that are longer, with how many words they have: a number only falls.
 LONGER = {
     "VMEvictionMigrationStuck": 673,
-    "VMEvictionNotMigratable": 546,
+    "VMEvictionNotMigratable": 534,
     "VMEvictionPDBBlocks": 515,
     "VMFeatureBlocked": 516,
     "VMFeatureMismatch": 732,
+    "VMInstancetypeRevisionUnfit": 571,
 }
 CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -33,6 +34,7 @@ _TEXTS = Texts("feature_mismatch")
 # Where a feature is allowed: in KubeVirt, or in what owns it. Whether it is concerns the whole cluster.
 
 # Reasons of which the text without a name is for who has only that: an alert, and `steward explain`.
+_VOLUME = re.compile(r"spec\.volumes\[]\.(\w+)")
 _APART = ("PendingBlocked", "StartBlocked", "StoppedRequestsDisabled")
 # Reasons that have all rejected fields removed at once, which is not to be done to those that keep the guest's state.
 _ALL_AT_ONCE, _STATE = ("StartBlocked", "StoppedRequestsDisabled", "NotEditable"), "persistent_state"
@@ -244,6 +246,13 @@ def _refused_too(view: View, pair: Pair) -> list[str]:
     return [] if isinstance(known, str) else [rule.id for rule in refusals(Ground(known, None, None), asked)]
 
 
+def _in_template(feature: str) -> str:
+    """What asks for it. A volume doesn't go without its disk."""
+    field = FIELDS.get(feature, feature)
+    volume = _VOLUME.fullmatch(field)
+    return f"the {volume[1]} disk and volume" if volume else f"{field.replace('spec.', '')} of the template"
+
+
 def _invalid(view: View, pair: Pair, vm: VirtualMachine) -> Finding:
     runs = "running" if pair.vmi is not None and not pair.vmi.final else "stopped"
     others = [] if vm.invalid == TEMPLATE_MISSING else _refused_too(view, pair)
@@ -252,9 +261,8 @@ def _invalid(view: View, pair: Pair, vm: VirtualMachine) -> Finding:
     elif _STATE in others:
         step = _TEXTS.next("InvalidVM", "state")
     elif others:
-        beside, many = f"{runs}_beside", counted(len(others), "feature")
-        fields = [FIELDS.get(each, each).replace("spec.", "") for each in others]
-        step = _TEXTS.next_if_short("InvalidVM", beside, features=named(fields))
+        beside, many = f"{runs}_beside", f"{counted(len(others), 'feature')} of the template"
+        step = _TEXTS.next_if_short("InvalidVM", beside, features=named([_in_template(each) for each in others]))
         step = step or _TEXTS.next("InvalidVM", beside, features=many)
     else:
         step = _TEXTS.next("InvalidVM", runs)
@@ -262,7 +270,7 @@ def _invalid(view: View, pair: Pair, vm: VirtualMachine) -> Finding:
         reason="InvalidVM",
         severity=Severity.WARNING,
         subject=vm.ref,
-        message=_TEXTS.message("InvalidVM", why=vm.invalid),
+        message=_TEXTS.message("InvalidVM", "beside" if others else "", why=vm.invalid, features=named(others)),
         next=step,
         evidence={"why": [vm.invalid], "refused": others} if others else {"why": [vm.invalid]},
     )

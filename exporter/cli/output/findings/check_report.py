@@ -14,7 +14,7 @@ from ....offline.source import command, named_lists
 from ....questions.causes import CauseReport, acknowledged_text
 from ....questions.findings import FindingReport, Report, plan_command, worst
 from ....questions.urgency import pages, stakes
-from ....sidecar.repairs import ReportedRepair
+from ....sidecar import ReportedRepair
 from ....store.kind import ApiKind
 from ....store.source import FILE, SyncState
 from ..text.layout import HERE, Aim, age, indented, paragraph, sentence, to_run

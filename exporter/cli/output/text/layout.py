@@ -211,7 +211,7 @@ def yaml_of(report: Any) -> str:
 _CLIENT = re.compile(r"(?<![\w./-])(kubectl|virtctl)(?= )")
 _LOOKS = "check|drain|explain|features|ignore|impact|instancetypes|networks|status|vm"
 _REPAIRS = "apply|approve|clean|pause|plan|resume|undo"  # `ledger` and `role` ask no cluster
-_STEWARD = re.compile(rf"(?<![\w./-])steward (?:{_LOOKS}|reconcile (?:{_REPAIRS}))(?![\w-])")
+_STEWARD = re.compile(rf"(?<![\w./-])steward (?:({_LOOKS})|reconcile (?:{_REPAIRS}))(?![\w-])")
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ class Aim:
     def command(self, text: str) -> str:
         """A command, or a text that has some, with the options of each program that is called."""
         text = _CLIENT.sub(lambda found: f"{found[0]}{self.client}", text)
-        return _STEWARD.sub(lambda found: f"{found[0]}{self.client}", text)
+        return _STEWARD.sub(lambda found: f"{found[0]}{self.steward if found[1] else self.client}", text)
 
 
 HERE = Aim()
@@ -239,7 +239,7 @@ HERE = Aim()
 
 def aimed(report: T, aim: Aim) -> T:
     """The same report, with the options in each of its `commands`, however deep in it."""
-    made: Any = _aimed(report, aim) if aim.client else report
+    made: Any = _aimed(report, aim) if aim.steward else report
     return made  # type: ignore[no-any-return]
 
 

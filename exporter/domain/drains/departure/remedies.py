@@ -78,7 +78,7 @@ _BY_REASON = {
     "StaleEvacuationRequest/Kept": _does((_VMI, _MIGRATE), Act.MIGRATE),
     "ExternalAwaiting": _does((_VMI,)),
     "ExternalNoHandler": _does((_VMI,)),
-    "NotMigratable": _does((_VMI, _STOP), Act.STOP),
+    "NotMigratable": _does((_VMI, _RESTART), Act.RESTART),
     "NotMigratable/Standalone": _does((_VMI, _DELETE_VMI), Act.END),
     "RequestWithUnmanagedStrategy": _does((_VMI, _CANCEL), Act.STOP),
     "RequestWithUnmanagedStrategy/Kept": _does((_VMI,), Act.STOP),

@@ -31,10 +31,11 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...effects import REQUESTS
 from ...guards import guard
+from ...lost import Lost
 from ...patterns import EMPTY, PRESENT, Each, Exactly, Is, Like
 from ...plan import Add, Op, Patch, Plan, Refused, Remove, Replace, Risk, Test
 from ...remediation import Remediation, Scene
-from ...undo import Loss, Lost, Undo, UndoEffect, UndoRequest
+from ...undo import Loss, Undo, UndoEffect, UndoRequest
 from ...writes import Field, Patched, Write
 from .._grounds import controller, ending, table, tables, under_way
 from ..instancetypes._instancetypes import unresolved

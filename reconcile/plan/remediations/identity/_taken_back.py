@@ -15,9 +15,10 @@ from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...guards import Guard, Needs, guard, when
+from ...lost import Lost
 from ...plan import Refused
 from ...remediation import Scene
-from ...undo import Loss, Lost, Undo, UndoEffect, UndoRequest
+from ...undo import Loss, Undo, UndoEffect, UndoRequest
 from .._grounds import VM_STAYS, table
 from ._identities import IdentityCase, firmware_of, forbidden, kept_state, vm_of
 

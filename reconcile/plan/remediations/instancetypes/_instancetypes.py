@@ -21,9 +21,10 @@ from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...guards import guard
+from ...lost import Lost
 from ...plan import Refused
 from ...remediation import Scene
-from ...undo import Loss, Lost, UndoEffect
+from ...undo import Loss, UndoEffect
 from .._grounds import ending, under_way
 
 LABEL = "instancetype.kubevirt.io/object-"

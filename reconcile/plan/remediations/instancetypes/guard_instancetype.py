@@ -29,10 +29,11 @@ from exporter.store.kinds.virtual_machine import VirtualMachine
 
 from ...annotations import PREFIX
 from ...guards import guard
+from ...lost import Lost
 from ...patterns import Like
 from ...plan import Add, Op, Patch, Plan, Refused, Risk
 from ...remediation import Remediation, Scene
-from ...undo import Loss, Lost, Undo, UndoEffect, UndoRequest
+from ...undo import Loss, Undo, UndoEffect, UndoRequest
 from ...writes import Item, Patched, Write
 from .._grounds import ending, table, texts
 

@@ -12,10 +12,11 @@ from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...annotations import PREFIX
 from ...guards import guard, when
+from ...lost import Lost
 from ...patterns import Has, Like
 from ...plan import Patch, Plan, Refused, Remove, Risk, Test
 from ...remediation import Remediation, Scene
-from ...undo import Loss, Lost, UndoEffect
+from ...undo import Loss, UndoEffect
 from ...writes import Deleted, Item, Patched
 from .._grounds import TERMINATING, table, tables
 from ._ipam_claims import claim_of, in_use, made_for, migrating, namesakes, restored, shared, waits

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shlex
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -153,11 +154,13 @@ def test_what_to_do_is_broken_between_words_and_commands_are_not(dump: Path, rep
 
 def test_a_step_that_refers_to_the_runbook_is_followed_by_the_command_that_prints_it(check: Check, report: Any) -> None:
     said = check("--commands")[1]
-    referring = {each["reason"] for each in report["findings"] if "the runbook" in each["next"]}
-    assert "RevisionNotOwned" in referring
-    for reason in referring:
-        assert f"$ steward explain --runbook {reason}\n" in said
-        assert main(["explain", "--runbook", reason]) == 0
+    referring = [each for each in report["findings"] if "the runbook" in each["next"]]
+    assert "RevisionNotOwned" in {each["reason"] for each in referring}
+    commands = re.findall(r"\$ steward (explain --from .* --runbook \w+)\n", said)
+    assert {shlex.split(each)[-1] for each in commands} <= {each["fingerprint"] for each in referring}
+    assert len(commands) == len({each["cause"] for each in referring})
+    for each in commands:
+        assert main(shlex.split(each)) == 0
 
 
 def test_a_step_says_for_which_object_it_is_where_a_cause_has_several(check: Check, report: Any) -> None:

@@ -19,7 +19,7 @@ from demo.fleet.sample import sample_fleet
 from demo.story import steps
 from exporter.__main__ import main
 from exporter.app import assemble, serve, wait_until_seen
-from exporter.cli.output.findings.changes import changes
+from exporter.cli.commands.diff import changes
 from exporter.findings.finding import Unknown
 from exporter.kube.transport import Transport
 from exporter.questions.findings import Report

@@ -24,7 +24,7 @@ from exporter.questions.times import rfc3339
 from exporter.serve.access.viewer import Visible
 from exporter.serve.reports.listings import Listings
 from exporter.serve.reports.result_cache import Versions
-from exporter.sidecar.repairs import Repairs
+from exporter.sidecar import Repairs
 from tests.all_of import all_of, named, whole
 from tests.amounts import drawn, rounds
 from tests.cause_counts import missing, opened

@@ -25,7 +25,7 @@ from exporter.questions.findings import Filter
 from exporter.serve.access.viewer import Visible
 from exporter.serve.reports.listings import Listings
 from exporter.serve.reports.result_cache import Versions
-from exporter.sidecar.repairs import Repairs
+from exporter.sidecar import Repairs
 from tests.amounts import drawn, rounds
 from tests.cause_counts import BY_ID, from_scratch, missing, opened, said
 from tests.evaluation import NOW, Evaluation

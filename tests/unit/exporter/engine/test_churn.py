@@ -18,7 +18,7 @@ from exporter.questions.findings import Filter
 from exporter.serve.access.viewer import Visible
 from exporter.serve.reports.listings import Listings
 from exporter.serve.reports.result_cache import Versions
-from exporter.sidecar.repairs import Repairs
+from exporter.sidecar import Repairs
 from tests.evaluation import Evaluation
 from tests.rows import full
 

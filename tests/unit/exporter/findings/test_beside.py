@@ -13,10 +13,9 @@ from exporter.checks import all_checks
 from exporter.domain.acts import Act, Forbids
 from exporter.domain.drains.departure import REMEDIES
 from exporter.facts.record import Ref
-from exporter.findings.advice import advised, in_turn, with_others
+from exporter.findings.advice import advised, in_turn, next_step, with_others
 from exporter.findings.check import Check, Reason
 from exporter.findings.finding import Finding
-from exporter.findings.next_steps import next_step
 from tests.all_of import all_of, named, whole
 from tests.check_cases import ALL, outcome
 

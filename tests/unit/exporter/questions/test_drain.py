@@ -125,13 +125,13 @@ def test_what_becomes_of_a_vm(rows: list[Row], reported: tuple[str, str]) -> Non
     assert Drained(*reversed(rows)).reported() == reported
 
 
-STOP = "virtctl stop -n ns a"
+STOP, RESTART = "virtctl stop -n ns a", "virtctl restart -n ns a"
 
 
 @pytest.mark.parametrize(
     ("rows", "why", "next_", "command"),
     [
-        (guest("a", migratable="HostDeviceNotLiveMigratable"), "HostDeviceNotLiveMigratable", "Stop the VM with", STOP),
+        (guest("a", migratable="HostDeviceNotLiveMigratable"), "HostDeviceNotLiveMigratable", "restart the", RESTART),
         (guest("a", owned=False, migratable=False), "can't", "Nothing restarts", '"preconditions": {"uid": "u-a"}'),
         (guest("a", **NONE), "strategy is None", "migrate the VMI now", "vmiName: a"),
         (guest("a", **NONE, migratable=False), "strategy is None", "shut it down now", STOP),
@@ -475,7 +475,7 @@ def test_a_selector_that_is_none(text: str) -> None:
 
 def test_commands_are_safe_to_paste() -> None:
     vm = Drained(*guest("a; reboot", migratable=False)).one()
-    assert "virtctl stop -n ns NAME" in vm.commands
+    assert "virtctl restart -n ns NAME" in vm.commands
     assert "reboot" not in "".join(vm.commands)
 
 

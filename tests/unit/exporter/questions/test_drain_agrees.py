@@ -10,7 +10,7 @@ from hypothesis import given
 
 from demo.fleet.sample import sample_fleet
 from exporter.checks import all_checks
-from exporter.checks.drains.evictions.standing import BLOCKED
+from exporter.checks.drains.evictions import BLOCKED
 from exporter.counts.node_drains import STATE, Drains
 from exporter.domain.drains.departure import DrainState
 from exporter.domain.drains.health import AILMENTS, ailment

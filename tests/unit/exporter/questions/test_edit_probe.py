@@ -14,8 +14,7 @@ import pytest
 from demo.apiserver.errors import ApiError, PlainError
 from demo.apiserver.server import kubeconfig
 from exporter.__main__ import main
-from exporter.cli.input.probes import ask_edits
-from exporter.cli.output.edit_probes import edits
+from exporter.cli.input.probes import ask_edits, edits
 from exporter.engine.evaluate import at_once
 from exporter.facts.record import Ref
 from exporter.kube.probe import EditProbe, NotDryError

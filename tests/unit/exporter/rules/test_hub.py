@@ -10,8 +10,8 @@ import promql_parser
 import pytest
 
 from exporter.rules import Alerting, Recording, Values, rule_files
+from exporter.rules.alerts.hub import RECORDED, read_by
 from exporter.rules.formats import document, files
-from exporter.rules.hub import RECORDED, read_by
 from tests.case_files import read_yaml
 from tests.shared import REPO
 

@@ -24,8 +24,8 @@ from exporter.findings.severity import Severity
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.questions.urgency import paging
 from exporter.rules import all_areas
-from exporter.rules.hub import RECORDED as RECORDED_FOR_HUBS
-from exporter.rules.urgency import urgencies
+from exporter.rules.alerts.hub import RECORDED as RECORDED_FOR_HUBS
+from exporter.rules.routing import urgencies
 from reconcile.carry_out.metrics import Measures, ShownRepairs
 from reconcile.plan.remediations import all_remediations
 from tests.alerting_reasons import ALERTS, EVERY_RULE, RECORDED, alerting, kept, read_by

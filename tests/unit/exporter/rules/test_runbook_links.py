@@ -49,6 +49,11 @@ def test_the_link_of_an_alert_leads_to_its_reason(alert: Rule) -> None:
         assert section(alert) == (OF_THE_LABEL if says_reason else "")
 
 
+@all_of(named(sorted(ABOUT), str), whole)
+def test_a_runbook_has_no_heading_for_a_reason_that_its_alert_does_not_have(alert: str) -> None:
+    assert set(headed(alert)) <= ABOUT[alert]
+
+
 def test_what_prometheus_makes_of_a_reason_is_its_heading() -> None:
     """Its templates have `toLower` and no function of ours."""
     assert {reason for about in ABOUT.values() for reason in about if anchor(reason) != reason.lower()} == set()

@@ -33,8 +33,8 @@ VMI = {
     "migratable": False,
 }
 POD = {"kind": "Pod", "name": "virt-launcher-db", "domain": "db", "vmi": "i1", "node": "node01"}
-STOP = "virtctl stop -n ns db"
-FIRST = "Before you stop the VM, see SpecRunMismatch: its next start changes its firmware UUID. "
+RESTART = "virtctl restart -n ns db"
+FIRST = "First follow SpecRunMismatch, which says when to restart the VM: its next start changes its firmware UUID. "
 
 
 def vm(uuid: str) -> dict[str, Any]:
@@ -69,13 +69,13 @@ def blocked(report: dict[str, Any]) -> dict[str, Any]:
 async def test_a_finding_says_so_while_the_other_one_is_open(server: Served, headers: dict[str, str]) -> None:
     before = blocked(await listed(server, **headers))
     assert before["next"].startswith(FIRST)
-    assert STOP not in before["commands"]
+    assert RESTART not in before["commands"]
     assert blocked(await listed(server, "/api/v1/findings?reason=NotMigratable"))["next"] == before["next"]
 
     change(server, OTHER)
     after = blocked(await listed(server, **headers))
     assert FIRST + after["next"] == before["next"]
-    assert after["commands"] == [*before["commands"], STOP]
+    assert after["commands"] == [*before["commands"], RESTART]
 
 
 async def test_the_end_of_the_other_finding_ends_a_wait_and_changes_the_tag(server: Served) -> None:
@@ -109,7 +109,7 @@ async def test_every_surface_says_the_same(server: Served) -> None:
     whole = at_once(one_vm(engine, "ns", "db"))
     assert [each.next for each in whole.findings if each.reason == "NotMigratable"] == [found.next]
     page = (await server.get("/"))[2].decode()
-    assert "see SpecRunMismatch: its next start changes" in page
+    assert "First follow SpecRunMismatch, which says when to restart" in page
 
 
 async def test_metrics_do_not_depend_on_it(server: Served) -> None:

@@ -155,7 +155,7 @@ async def test_a_page_of_its_own_without_script(http: aiohttp.ClientSession) -> 
     status, html, headers = await get(http, "/drain?node=node01")
     assert status == 200
     assert "default-src 'none'" in headers["Content-Security-Policy"]
-    for text in ("node02 could take it", "virtctl stop -n ns device", "taint gpu:NoSchedule", "2 off each node"):
+    for text in ("node02 could take it", "virtctl restart -n ns device", "taint gpu:NoSchedule", "2 off each node"):
         assert text in html
     assert scripts_in(html) == []
     _, empty, _ = await get(http, "/drain?node=node02")
@@ -229,8 +229,8 @@ def test_the_table_groups_what_stays_first_and_says_what_to_do(dump: str, capsys
     places = [out.index(f"ns/{name}") for name in ("device", "huge", "plain", "moving", "web")]
     assert places == sorted(places)
     assert "2 nodes: 1 lacks memory (needs 32 GiB, most free 8 GiB), 1 taint gpu:NoSchedule" in out
-    assert "=> Stop the VM with its owner's consent." in out
-    assert "   virtctl stop -n ns device\n" in out
+    assert "=> Once its node is cordoned, restart the VM with its owner's consent." in out
+    assert "   virtctl restart -n ns device\n" in out
     of_web = " ".join(out.split("ns/web")[1].split("\n")[0].split())
     assert of_web == "node02 could take it The VMI migrates when it is evicted"
     assert "Begun and not ended, those that hang included: 1 off these nodes, 1 in the cluster.\n" in out

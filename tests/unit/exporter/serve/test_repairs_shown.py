@@ -25,7 +25,7 @@ from exporter.config.settings import Config, ReconcileSettings
 from exporter.engine.evaluate import at_once
 from exporter.kube.transport import Transport
 from exporter.questions.findings import Report
-from exporter.sidecar.repairs import Repairs, decoding
+from exporter.sidecar import Repairs, decoding
 
 from ....all_of import each_of
 from ....asking import scripts_in

@@ -182,13 +182,13 @@ If its node is drained
   blocked: NotMigratable: The VMI can't be live-migrated
     (DisksNotLiveMigratable), and its strategy allows no shutdown. KubeVirt
     would reject its evictions.
-    => To drain now, stop the VM with its owner's consent. To migrate it later,
-       move its disks to ReadWriteMany volumes.
+    => Once its node is cordoned, restart the VM with its owner's consent. For
+       migration, use ReadWriteMany volumes.
        Look:
        kubectl get virtualmachineinstances.kubevirt.io -n ns web -o yaml
        Change:
-       # Shuts the guest down.
-       virtctl stop -n ns web
+       # Restarts the guest.
+       virtctl restart -n ns web
 
 At its next start
   It can be restarted.

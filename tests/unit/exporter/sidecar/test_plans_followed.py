@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from exporter.serve.application import serving
-from exporter.sidecar.repairs import ReportedBlock, ReportedProposal, ReportedRefusal, ReportedRepair
+from exporter.sidecar import ReportedBlock, ReportedProposal, ReportedRefusal, ReportedRepair
+from reconcile.app import build
 from reconcile.carry_out.metrics import Measures, ShownRepairs
 from reconcile.decide.canary import ShownCanary
 from reconcile.decide.gates import Blocked
 from reconcile.decide.repair import Repair
 from reconcile.plan.plan import Proposal, Refused
 from reconcile.plan.remediations import all_remediations
-from reconcile.publish.server import build
 from tests.reported_repairs import Heard, following
 
 MODES = {each.id: "plan" for each in all_remediations()}

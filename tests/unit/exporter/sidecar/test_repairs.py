@@ -15,7 +15,7 @@ from aiohttp import web
 from msgspec import UNSET
 
 from exporter.engine.evaluate import at_once
-from exporter.sidecar.repairs import Plans, Repairs, decoding
+from exporter.sidecar import Plans, Repairs, decoding
 from tests.all_of import each_of
 from tests.reported_repairs import QUICK, following, plans, repair, sidecar
 
@@ -185,7 +185,7 @@ async def test_a_failure_is_one_log_line_and_makes_repairs_unknown(
             await heard.next()
         server.answers(**answer)
         await server.says(plans("3"))
-        with caplog.at_level(logging.INFO, "exporter.sidecar.follower"):
+        with caplog.at_level(logging.INFO, "exporter.sidecar"):
             while not (said := await heard.next()):
                 pass
             for _ in range(3):

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from exporter.serve.application import serving
+from reconcile.app import build
 from reconcile.carry_out.metrics import Measures, ShownRepairs
 from reconcile.config.loading import LoadedSidecar, load
 from reconcile.config.settings import SidecarConfig, may_write
@@ -20,7 +21,6 @@ from reconcile.ledger import Event, Ledger
 from reconcile.ledger.history import History
 from reconcile.plan.remediation import COMMON_PRECONDITIONS
 from reconcile.plan.remediations import all_remediations
-from reconcile.publish.server import build
 
 from ....all_of import each_of
 from ....ledgers import opened, plan

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from reconcile.app import build
 from reconcile.carry_out.metrics import Measures, ShownRepairs
 from reconcile.plan.remediations import all_remediations
-from reconcile.publish.server import build
 
 
 def test_it_takes_nothing_but_questions() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.domain.drains.departure import REMEDIES
+from exporter.findings.advice import next_step
 from exporter.findings.finding import Finding
-from exporter.findings.next_steps import next_step
 from exporter.findings.severity import Severity
 from tests.all_of import all_of, named, whole
 from tests.check_cases import CASES_OF, evaluated, outcome

@@ -89,19 +89,19 @@ PINNED = vm(instancetype={"name": "small", "revisionName": "rev"})
             "v1.2.2",
             copy("u1", "v1alpha2"),
             "KubeVirt 1.2 doesn't convert",
-            "If no other VM refers to it, upgrade KubeVirt to 1.3 or 1.4,",
+            "If other VMs use it, give them copies first. Upgrade KubeVirt to 1.3 or 1.4,",
         ),
         (
             "v1.4.0",
             copy("u1", "v1alpha2"),
             "converts it at the VM's next event",
-            "If no other VM refers to it, annotate the VM before KubeVirt 1.5,",
+            "If other VMs use it, give them copies first. Then annotate the VM before KubeVirt 1.5:",
         ),
         (
             "v1.4.0",
             first_shape(),
             "converts it at the VM's next event",
-            "If no other VM refers to it, annotate the VM before KubeVirt 1.5,",
+            "If other VMs use it, give them copies first. Then annotate the VM before KubeVirt 1.5:",
         ),
         (
             "v1.6.3",

@@ -22,7 +22,7 @@ from exporter.serve.access.viewer import Visible
 from exporter.serve.reports.listing import Listing
 from exporter.serve.reports.listings import Listings
 from exporter.serve.reports.result_cache import Versions
-from exporter.sidecar.repairs import Repairs, decoding
+from exporter.sidecar import Repairs, decoding
 from exporter.store.indexes.drains import NODE
 from exporter.store.source import SyncState
 

@@ -53,8 +53,9 @@ async def test_a_node_and_the_vms_there_show_each_others_findings(http: aiohttp.
 async def test_the_command_of_the_runbook_is_among_those_of_the_finding(http: aiohttp.ClientSession) -> None:
     finding, html = await found(http, "RevisionNotOwned")
     assert "as the runbook shows" in finding["next"]
-    assert finding["commands"][-1] == "steward explain --runbook RevisionNotOwned"
-    assert "steward explain --runbook RevisionNotOwned" in html
+    command = f"steward explain --runbook {finding['fingerprint']}"
+    assert finding["commands"][-1] == command
+    assert command in html
 
 
 async def test_what_stands_between_backticks_is_code(http: aiohttp.ClientSession) -> None:
@@ -124,9 +125,9 @@ async def test_commands_that_look_and_those_that_change_are_apart_and_say_what_t
     finding, html = await found(http, "NotMigratable")
     look, _, change = section(html, "next").partition("<h3>Change</h3>")
     assert [each for each in finding["commands"] if each in look] == finding["commands"][:1]
-    assert "virtctl stop -n billing oracle-1" in change
+    assert "virtctl restart -n billing oracle-1" in change
     assert "interrupts a guest" in change
-    assert "Shuts the guest down." in change
+    assert "Restarts the guest." in change
     assert 'class="sign' not in look
 
 

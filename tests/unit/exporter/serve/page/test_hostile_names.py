@@ -15,11 +15,11 @@ from urllib.parse import quote
 import pytest
 
 from exporter.checks import all_checks
-from exporter.cli.output.findings.exchange import csv_of
+from exporter.cli.output.findings.report import csv_of
 from exporter.engine.evaluate import at_once
 from exporter.facts.naming import is_seen
 from exporter.questions.findings import take
-from exporter.sidecar.repairs import Repairs, decoding
+from exporter.sidecar import Repairs, decoding
 
 from .....amounts import drawn, part
 from .....asking import scripts_in

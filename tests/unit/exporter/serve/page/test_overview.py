@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from exporter.engine.evaluate import at_once
-from exporter.sidecar.repairs import Repairs, decoding
+from exporter.sidecar import Repairs, decoding
 from exporter.store.source import SyncState
 
 from .....asking import by_header, get

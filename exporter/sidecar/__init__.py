@@ -1,1 +1,0 @@
-"""What the exporter knows of the repairs."""
