@@ -113,7 +113,7 @@ def test_anti_affinity_leaves_no_node(stage: Stage, exporter: Exporter, patient:
     finding = found(exporter, stage, "migrations", "TargetUnschedulable", "db-0")
     assert finding["evidence"]["cause"] == "AntiAffinity"
     assert finding["evidence"]["ruledOut"]["node(s) didn't match pod anti-affinity rules"] == len(NODES)
-    assert finding["next"].startswith("Ask an administrator for a node, or stop a VM or pod with labels app=db")
+    assert finding["next"].startswith("Ask an administrator for a node. Or stop a VM with labels app=db")
     moves_quietly(stage, patient, "web")
     assert stage.act("db-1", "stop") == Answer()
     none_of(exporter, stage, "migrations")

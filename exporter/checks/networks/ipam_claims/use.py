@@ -69,10 +69,11 @@ def empty_claim(ctx: ClaimContext) -> Finding | None:
         commands=(
             command("show_claim"),
             *([_EVENTS] if waiting else []),
+            *([command("network_usage")] if cause == "SubnetExhausted" else []),
             *([command("claims_of_network")] if cause in ("SubnetExhausted", "IPAddressConflict") else []),
             *([command("edit_its_vm")] if cause == "IPAddressConflict" else []),
             command("nads_of_network"),
-            command("network_stack"),
+            *([command("network_stack")] if cause != "SubnetExhausted" else []),
             *([command("nudge_pod")] if annotate else []),
         ),
         cause=cause,

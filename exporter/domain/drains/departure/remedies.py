@@ -108,7 +108,7 @@ _BY_REASON = {
     "TargetUnschedulable/Volume": _does((_PODS, _EVENTS)),
     "TargetNotStarting": _does((_PODS, _EVENTS)),
     "MigrationPending": _does((_MIGRATIONS, _PODS, _EVENTS)),
-    "MigrationPending/Quota": _does((_QUOTAS, _MIGRATIONS)),
+    "MigrationPending/Quota": _does((_QUOTAS, _MIGRATIONS, _RESTART), Act.RESTART),
     "MigrationPending/Backup": _does((_VMI, _MIGRATIONS)),
     "MigrationPending/UtilityVolumes": _does((_VMI, _MIGRATIONS)),
     "MigrationPending/MultiplePods": _does((_PODS,)),

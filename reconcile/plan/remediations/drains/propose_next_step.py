@@ -37,6 +37,7 @@ from ._leaving import leaving
 # What is deleted, and when KubeVirt ends a migration by that, is as in `domain/drains/departure/hanging.py`.
 
 _ADMIN, _NODES, _OWNER = "the KubeVirt administrator", "the node administrator", "the owner of the VM"
+_CLUSTER = "a cluster administrator"
 _NOT_HANDED_OVER = ("Pending", "Scheduling", "Scheduled")
 _CANCEL = "kubectl delete virtualmachineinstancemigrations.kubevirt.io -n NAMESPACE MIGRATION"
 _EDIT_VM = "kubectl edit virtualmachines.kubevirt.io -n NAMESPACE NAME"
@@ -76,8 +77,11 @@ def next_step(own: VMIContext, finding: Finding, scene: Scene) -> Proposal:
     """Whose turn it is, what to do, and the one command; where nothing is known for the case, what the finding says."""
     step = _STEPS.get(finding.reason)
     made = step(_Case(own, finding, scene)) if step is not None else None
-    owner = _OWNER if finding.does else "a cluster administrator"
-    return made or Proposal(owner=owner, where=finding.next, patch="".join(finding.commands[:1]))
+    return made or _said(finding, _OWNER if finding.does else _CLUSTER)
+
+
+def _said(finding: Finding, owner: str) -> Proposal:
+    return Proposal(owner=owner, where=finding.next, patch="".join(finding.commands[:1]))
 
 
 def _hanging(case: _Case) -> Proposal | None:
@@ -112,6 +116,8 @@ def _controller(case: _Case) -> Proposal | None:
 
 
 def _pending(case: _Case) -> Proposal | None:
+    if case.text("cause") == "Quota":  # it does something for the owner alone, who can't do what comes first
+        return _said(case.finding, _CLUSTER)
     return _controller(case) if case.text("cause") == "Unhandled" else None
 
 
