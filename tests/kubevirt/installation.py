@@ -81,6 +81,7 @@ def _kubevirt() -> Object:
     settings = {
         "commonInstancetypesDeployment": {"enabled": False},
         "developerConfiguration": {"featureGates": ["Snapshot"]},
+        "vmRolloutStrategy": "LiveUpdate",  # up to 1.5 the default is Stage (pkg/virt-config/virt-config.go)
     }
     return {
         "apiVersion": "kubevirt.io/v1",

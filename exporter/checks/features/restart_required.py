@@ -3,7 +3,7 @@
 A VMI goes on with the template that it started with. What KubeVirt can't change live waits, and while it does, KubeVirt
 changes nothing else live: no CPU sockets, memory, node selector, affinity or tolerations. A live migration does not
 apply the change either. Which of it can be changed live is up to vmRolloutStrategy of the KubeVirt object: everything
-waits unless that is LiveUpdate.
+waits unless that is LiveUpdate, which is the default from 1.6 on (pkg/virt-config/virt-config.go).
 
 Most of what a restart does beside that has findings of its own: SpecRunMismatch for a new identity, WillFailAtRestart
 and StartBlocked for features that are refused, those of instancetype_vms for ControllerRevisions that are lost or of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from ...facts.naming import sentence
 from ...findings.finding import VMS
 from ...findings.pages import repair_by
 from ...questions.drain import TITLES
@@ -137,12 +138,12 @@ def _headline(found: VMWhole) -> str:
     if runs is None:
         return paragraph(f"{name} does not run (runStrategy {found.run_strategy or 'not set'}).")
     if runs.unknown:
-        return paragraph(f"{name}: whether it runs is not known: {runs.unknown}.")
+        return paragraph(sentence(f"{name}: whether it runs is not known: {runs.unknown}"))
     if runs.phase in FINAL:
         return paragraph(f"{name} has ended (phase {runs.phase}).")
     if not runs.node:
         why = f": {runs.blocked}" if runs.blocked else ""
-        return paragraph(f"{name} has no node yet; its VMI is {runs.phase or 'new'}{why}.")
+        return paragraph(sentence(f"{name} has no node yet; its VMI is {runs.phase or 'new'}{why}"))
     state = [] if runs.phase == "Running" else [f"its VMI is {runs.phase}"]
     state += ["it is paused"] if runs.paused else []
     state += ["its launcher is of an older release of KubeVirt"] if runs.outdated else []
@@ -195,7 +196,7 @@ def _verdict(verdict: Verdict | None) -> Iterator[str]:
     if len(verdict.whys) > 1:
         yield paragraph(f"{verdict.head}:", "  ", "    ")
         for why in verdict.whys:
-            yield paragraph(f"{why}.", "  - ", "    ")
+            yield paragraph(sentence(why), "  - ", "    ")
     else:
         yield paragraph(f"{': '.join((verdict.head, *verdict.whys))}.", "  ", "    ")
 

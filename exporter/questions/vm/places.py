@@ -70,11 +70,12 @@ _OWN = {
         "Find out why virt-handler does not report on these nodes: KubeVirt puts no VM there until it does.", _HANDLERS
     ),
     "NoDevice": Remedy(
-        "Find out why no node offers RESOURCE: its device plugin, or virt-handler there, does not run.", _HANDLERS
+        "Have the device plugin of RESOURCE checked on the nodes that should offer it, and virt-handler there.",
+        _HANDLERS,
     ),
     "CPU": Remedy(
-        "Give the VM a CPU model and features that other nodes have, with its owner's consent, since that takes a"
-        " restart; or add a node with such a CPU.",
+        "With its owner's consent, give the VM a CPU model and features that other nodes have, and restart it; of model"
+        " host-model, a restart does. Or add a node with such a CPU.",
         ("kubectl get nodes --show-labels",),
     ),
     "Affinity": REMEDIES["NoTarget/Selector"],

@@ -222,7 +222,7 @@ async def test_the_page_shows_a_refusal_and_a_proposal(server: Served) -> None:
     )
     shown = unescape(await section(server, first))
     assert "<h3>release_ipam_claim: refused</h3>" in shown
-    assert "Precondition <b>no_pod_uses_it</b> does not hold: pod a uses it" in shown
+    assert "Refused: pod a uses it <small>(precondition no_pod_uses_it)</small>" in shown
     shown = unescape(await section(server, second))
     assert "Argo CD application `shop` would revert the write. Change it in Git." in shown
     assert '<pre tabindex="0"><code>spec:\n  a: 1</code></pre>' in shown
