@@ -124,6 +124,7 @@ def _set(spec: WireVMSpec, domain: WireDomain) -> Iterator[str]:
         "domain.cpu.threads": cpu.threads,
         "domain.resources.requests.cpu": requests.get("cpu") is not None,
         "domain.resources.limits.cpu": limits.get("cpu") is not None,
+        "domain.memory": domain.memory is not None,
         "domain.memory.guest": memory.guest is not None,
         "domain.resources.requests.memory": requests.get("memory") is not None,
         "domain.resources.limits.memory": limits.get("memory") is not None,

@@ -54,14 +54,20 @@ def _equal(before: Any, after: Any) -> bool:
 
 
 _SPEC = "spec.template.spec"
+_BY_FIELD = (1, 7)  # before, all of a VM's memory conflicts, and I/O threads are not provided (kubevirt/kubevirt#14685)
 
 
 @remembered()
-def conflicts(shape: Shape, text: str) -> tuple[str, ...]:
-    """The paths of the fields; `text` is the instancetype's canonical spec."""
-    gives = specs.instancetype(text)
+def conflicts(shape: Shape, text: str, release: tuple[int, int]) -> tuple[str, ...]:
+    """The paths of the fields; `text` is the instancetype's canonical spec. Of an unknown release, which is (0, 0),
+    those that conflict in every one.
+    """
+    gives, early = specs.instancetype(text), (0, 0) < release < _BY_FIELD
+    threads = release >= _BY_FIELD
     present = frozenset(shape.set)
-    paths = (f"{_SPEC}.{path}" for path in (*_cpu(gives), *_memory(present, gives), *_rest(gives)) if path in present)
+    memory = _MEMORY_EARLY if early else _memory(gives)
+    found = (*_cpu(gives), *[path for path in memory if path in present][:1], *_rest(gives, threads=threads))
+    paths = (f"{_SPEC}.{path}" for path in found if path in present)
     given = gives.annotations or {}
     notes = (
         shortened(f"annotations.{key}", LONGEST_PATH)
@@ -90,27 +96,30 @@ def _cpu(gives: specs.Instancetype) -> Iterator[str]:
     yield from (path for path, value in provided.items() if value is not None)
 
 
-def _memory(present: frozenset[str], gives: specs.Instancetype) -> tuple[str, ...]:
-    """Only the first one of them is reported."""
+# KubeVirt reports only the first one of them.
+_REQUESTED = ("domain.resources.requests.memory", "domain.resources.limits.memory")
+_MEMORY_EARLY = ("domain.memory", *_REQUESTED)
+
+
+def _memory(gives: specs.Instancetype) -> tuple[str, ...]:
     memory = gives.memory
-    paths = (
+    return (
         "domain.memory.guest",
         *(("domain.memory.hugepages",) if memory.hugepages is not None else ()),
         *(("domain.memory.maxGuest",) if memory.max_guest is not None else ()),
-        "domain.resources.requests.memory",
-        "domain.resources.limits.memory",
+        *_REQUESTED,
     )
-    return tuple(path for path in paths if path in present)[:1]
 
 
-def _rest(gives: specs.Instancetype) -> Iterator[str]:
-    threads = gives.io_threads
+def _rest(gives: specs.Instancetype, *, threads: bool) -> Iterator[str]:
+    pool = gives.io_threads
     provided = {
         "domain.devices.gpus": bool(gives.gpus),
         "domain.devices.hostDevices": bool(gives.host_devices),
         "domain.ioThreadsPolicy": gives.io_threads_policy is not None,
-        "domain.ioThreads.supplementalPoolThreadCount": threads is not None
-        and threads.supplemental_pool_thread_count is not None,
+        "domain.ioThreads.supplementalPoolThreadCount": threads
+        and pool is not None
+        and pool.supplemental_pool_thread_count is not None,
         "domain.launchSecurity": gives.launch_security is not None,
         "nodeSelector": gives.node_selector is not None,
         "schedulerName": bool(gives.scheduler_name),
@@ -138,7 +147,7 @@ _THREADS_PER_CORE = 2
 
 
 @remembered()
-def unmet(shape: Shape, preference: str, instancetype: str | None) -> str:
+def unmet(shape: Shape, preference: str, instancetype: str | None, release: tuple[int, int]) -> str:
     """The first requirement that is not met, as KubeVirt's webhook words it; empty where all are. Both texts are
     canonical specs. Where the template conflicts with the instancetype the webhook gets no further than its spread.
     """
@@ -146,7 +155,7 @@ def unmet(shape: Shape, preference: str, instancetype: str | None) -> str:
     gives = specs.instancetype(instancetype) if instancetype is not None else None
     if spread := _spread(wants, gives):
         return spread
-    if instancetype is not None and conflicts(shape, instancetype):
+    if instancetype is not None and conflicts(shape, instancetype, release):
         return ""
     return _required_cpu(shape, wants, gives) or _required_memory(shape, wants, gives) or _arch(shape, wants)
 

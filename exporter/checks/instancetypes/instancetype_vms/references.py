@@ -220,7 +220,7 @@ def stale_reference(context: Context, role: MatcherRole) -> Finding | None:
 
 def field_conflict(context: Context, resolution: Resolution) -> Finding | None:
     text, shape = resolution.spec, context.vm.shape
-    paths = conflicts(shape, text) if text is not None and shape is not None else ()
+    paths = conflicts(shape, text, context.release) if text is not None and shape is not None else ()
     if not paths:
         return None
     fields = f"VM field(s) {', '.join(paths[:5])} conflicts with selected instance type"
@@ -241,7 +241,7 @@ def requirements_unmet(context: Context) -> Finding | None:
     instancetype = sized.spec if sized is not None else None
     if preference is None or shape is None or (sized is not None and instancetype is None):
         return None  # what can't be resolved has a finding of its own
-    why = unmet(shape, preference, instancetype)
+    why = unmet(shape, preference, instancetype, context.release)
     if not why:
         return None
     made = context.finding(

@@ -288,7 +288,7 @@ def _not_from_live(vm: VirtualMachine, lost: Resolution, kubevirt: KubeVirt | No
     if lost.live is None or lost.live.deleting is not None:
         return Refused("live_object", f"there is no live {what} to make a copy of, or it is being deleted")
     if lost.role is MatcherRole.INSTANCETYPE and vm.shape is not None:
-        paths = conflicts(vm.shape, lost.live.spec)
+        paths = conflicts(vm.shape, lost.live.spec, release)
         if paths:
             return Refused("live_object_fits", f"its template sets {paths[0]}, which the live {what} provides")
     return None

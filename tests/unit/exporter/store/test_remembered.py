@@ -45,7 +45,7 @@ def _template(number: int) -> None:
     spec = {"template": template, "instancetype": {"name": "small"}}
     found = _decoded(virtual_machine.KIND, spec=spec).record
     assert found is not None
-    conflicts(found.shape, canonical(b"{}"))  # type: ignore[attr-defined]
+    conflicts(found.shape, canonical(b"{}"), (1, 7))  # type: ignore[attr-defined]
 
 
 def _drift(number: int) -> None:
