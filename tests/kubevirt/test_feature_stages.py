@@ -22,7 +22,7 @@ BINDINGS = {"binding": {BINDING: {"domainAttachmentType": "tap", "migration": {}
 WITH_DEVICE = {"devices": {"gpus": [{"name": "gpu", "deviceName": DEVICE}]}, **MEMORY}
 WITH_BINDING = {"devices": {"interfaces": [{"name": "default", "binding": {"name": BINDING}}]}, **MEMORY}
 POD = [{"name": "default", "pod": {}}]
-_BINDING_WORD = "bindining" if RELEASE < (1, 6) else "binding"
+_BINDING_WORD = "bindining" if RELEASE < (1, 7) else "binding"
 
 
 def test_what_cannot_be_rendered_waits_without_a_pod(exporter: Exporter, settings: Settings, stage: Stage) -> None:

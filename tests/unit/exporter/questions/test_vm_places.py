@@ -62,7 +62,7 @@ CPU = "cpu-feature.node.kubevirt.io/avx512"
          "Relax the VM's node selector"),
         ({}, {"requests": {GPU: "1"}}, [], "Device", f"offers no {GPU}", f"other nodes don't offer {GPU}"),
         ({}, {"requests": {"example.org/nic": "1"}}, [], "NoDevice", "offers no example.org/nic",
-         "no node offers example.org/nic: its device plugin"),
+         "device plugin of example.org/nic checked"),
         ({"labels": {HOST: "node02"}}, apart({"kubevirt.io": "virt-launcher", "app": "b"}), OTHER, "AntiAffinity",
          "with pods that its anti-affinity keeps it apart from", "anti-affinity avoids"),
         ({"labels": {HOST: "node02"}}, near({"kubevirt.io": "virt-launcher", "app": "c"}), [], "PodAffinity",

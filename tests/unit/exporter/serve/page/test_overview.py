@@ -46,7 +46,7 @@ async def test_three_lines_say_which_cluster_whether_to_trust_it_and_how_many(ht
     assert f"{counts.total()} findings of {len(causes)} causes:" in html
     for severity in ("critical", "warning", "info"):
         of = sum(severity in each["severities"] for each in causes)
-        said = f"<b>{counts[severity]}</b> {severity} of {of} cause{'s' if of > 1 else ''}</a>"
+        said = f"<b>{counts[severity]}</b> {severity} in {of} cause{'s' if of > 1 else ''}</a>"
         assert f'href="/findings?severity={severity}">{said}' in html
         listed = (await get(http, f"/findings?severity={severity}"))[1]
         assert re.search(f"<h1>{counts[severity]} findings? of {of} causes?</h1>", listed)
