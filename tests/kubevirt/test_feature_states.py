@@ -107,7 +107,11 @@ def failure(stage: Stage, name: str) -> str:
 
 
 def wait_failure(stage: Stage, name: str) -> None:
-    wait_until(lambda: DENIED in failure(stage, name), 30, f"{name} cannot start")
+    """Denied, or after a denial not tried again yet: virt-controller deletes the ControllerRevision of an earlier start
+    once more, as long as its cache has it (deleteOlderVMRevision in pkg/virt-controller/watch/vm/vm.go).
+    """
+    words = (DENIED, 'controllerrevisions.apps "revision-start-vm-')
+    wait_until(lambda: any(word in failure(stage, name) for word in words), 30, f"{name} cannot start")
 
 
 def test_a_vm_and_its_vmi_that_differ_are_told_apart(exporter: Exporter, metrics: Settings, stage: Stage) -> None:
