@@ -123,9 +123,13 @@ def evicted(stage: Stage, name: str) -> None:
 def descheduled(stage: Stage, name: str) -> None:
     source = node_of(stage, name)
     assert stage.evict(name, by=DESCHEDULER).code == 429
-    assert (stage.vmi(name) or {})["metadata"].get("annotations", {}).get("kubevirt.io/eviction-source") or (
-        node_of(stage, name) != source
-    )
+
+    def asked() -> bool:
+        """It is noted until the VMI has moved."""
+        noted = (stage.vmi(name) or {})["metadata"].get("annotations", {}).get("kubevirt.io/eviction-source")
+        return bool(noted) or node_of(stage, name) != source
+
+    wait_until(asked, PATIENCE, f"{name} is asked to leave by the descheduler")
     stage.wait_moved(name, source)
 
 
