@@ -16,8 +16,8 @@ that it filled in then, and that somebody has written into the template since, c
 Not seen here: fields that no record has, such as the buses of disks; then KubeVirt's message is all that is known.
 KubeVirt writes no second message while the condition stands, so it can be that of an earlier change.
 
-`syncRestartRequired` in pkg/virt-controller/watch/vm of kubevirt/kubevirt sets the condition. It compares the template
-with that of the VMI's start, without the fields that are changed live. A hotplug that fails sets it too.
+`syncRestartRequired` in pkg/virt-controller/watch/vm of kubevirt/kubevirt sets the condition. It leaves out
+the fields that are changed live. A hotplug that fails sets it too.
 """
 
 from __future__ import annotations
