@@ -29,6 +29,7 @@ def test_updates_that_fail_are_a_warning_and_the_others_are_not(
     assert "With its owner's consent, restart the VM" in finding["next"]
     wait_until(lambda: not outdated(stage, "web"), 60, "web is updated")
     stage.wait_phases("web", "Succeeded")
+    becomes(patient, stage, "MigrationFailing", "warning")
     assert (reasons(patient, stage, "web"), set(reasons(patient, stage, "db"))) == ([], {"MigrationFailing"})
 
     def rests() -> bool:
