@@ -165,7 +165,8 @@ def test_a_runbook_s_blocks_end_the_fault_as_they_are_written(
     assert walk.verified() is (story.reason not in found(client, namespace))
     for command in dict.fromkeys(advice(story, [seen])):
         if not CHANGES.search(command):
-            lines = kubectl(command).stderr.splitlines()
+            run = shell if command.startswith("steward ") else kubectl
+            lines = run(command).stderr.splitlines()
             fine = (DEPRECATED, ABSENT, OPENED)
             assert [line for line in lines if not any(each.search(line) for each in fine)] == [], command
         elif not any(plain(command) in plain(block) for block in ran):
