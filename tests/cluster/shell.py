@@ -14,7 +14,7 @@ from ..shared import REPO
 from .apiserver import ApiServer
 from .sidecar import COMMAND
 
-__all__ = ["OnTerminal", "Shell", "fill"]
+__all__ = ["OnTerminal", "Shell", "fill", "put_steward"]
 
 _TO_FILL = re.compile(r"'<([a-z][a-z -]*)>'")
 # `kubectl exec -n NAMESPACE deploy/steward-exporter -- steward …` runs steward here, since no pod runs there.
@@ -37,6 +37,14 @@ def fill(text: str, values: Mapping[str, str]) -> str:
     return _TO_FILL.sub(lambda found: shlex.quote(values[found[1].upper().translate({32: "", 45: ""})]), text)
 
 
+def put_steward(folder: Path, command: Sequence[str]) -> Path:
+    """The program `steward` in the folder, which runs the command: `.venv/bin` is on nobody's PATH."""
+    path = folder / "steward"
+    path.write_text(f'#!/bin/bash\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
 class Shell:
     """Runs blocks as the admin, in a folder of its own; `variables` are those that the blocks have set by now."""
 
@@ -49,9 +57,7 @@ class Shell:
         wrapper = tools / "kubectl"
         wrapper.write_text(_KUBECTL.format(steward=shlex.join(steward), kubectl=kubectl), encoding="utf-8")
         wrapper.chmod(0o755)
-        own = tools / "steward"  # of a person, who has no shell in the pod
-        own.write_text(f'#!/bin/bash\nexec {shlex.join(steward)} "$@"\n', encoding="utf-8")
-        own.chmod(0o755)
+        put_steward(tools, steward)  # of a person, who has no shell in the pod
         known = {"KUBECONFIG": str(server.kubeconfig("admin")), "PYTHONPATH": str(REPO)}
         self._env = {**os.environ, **known, "PATH": f"{tools}:{os.environ['PATH']}"}
 

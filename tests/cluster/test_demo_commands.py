@@ -14,6 +14,9 @@ import pytest
 from exporter.questions.commands import command
 from tests.cluster.conftest import Tools
 from tests.cluster.demo_process import Demo, running_demo
+from tests.cluster.shell import put_steward
+from tests.cluster.sidecar import COMMAND
+from tests.shared import REPO
 from tests.waiting import wait_until
 
 _AT_ONCE = 3
@@ -23,12 +26,14 @@ NOT_RUN = {"virtctl": "virtctl is not here; what it sends is sent by kubectl"}
 
 
 class Shell:
-    """Runs what is copied from a page, with the kubectl of the tests first on PATH."""
+    """Runs what is copied from a page, with the kubectl of the tests and this steward first on PATH."""
 
     def __init__(self, demo: Demo, kubectl: Path, folder: Path) -> None:
+        put_steward(folder, COMMAND)
         self._env = {
             **os.environ,
-            "PATH": f"{kubectl.parent}{os.pathsep}{os.environ['PATH']}",
+            "PATH": f"{folder}{os.pathsep}{kubectl.parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(REPO),
             "KUBECONFIG": demo.kubeconfig,
             "HOME": str(folder),
             "KUBE_EDITOR": "sed -i -e s/minAvailable:.*/minAvailable:\\ 0/",

@@ -104,9 +104,6 @@ def server(binary: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def shell(server: ApiServer, binary: Tools, tmp_path: Path) -> Shell:
     made = Shell(binary("kubectl"), server, [sys.executable, "-m", "exporter"], tmp_path)
     (tmp_path / ".bin/helm").symlink_to(binary("helm"))
-    steward = tmp_path / ".bin/steward"
-    steward.write_text(f'#!/bin/bash\nexec {sys.executable} -m exporter "$@"\n', encoding="utf-8")
-    steward.chmod(0o755)
     (tmp_path / "deploy").symlink_to(REPO / "deploy")
     (tmp_path / "reconcile.yaml").write_text("mode: auto\n", encoding="utf-8")
     return made

@@ -74,11 +74,8 @@ def day(own_api_server: MakeApiServer, binary: Tools, tmp_path: Path) -> Day:
     for name in ("web", "copy-of-web"):
         admin.create(fleet.vm("shop", name, firmware={"uuid": UUID}))
     shell = Shell(binary("kubectl"), server, [sys.executable, "-m", "exporter"], tmp_path)
-    steward = tmp_path / ".bin/steward"
-    steward.write_text(f'#!/bin/bash\nexec {sys.executable} -m exporter "$@"\n', encoding="utf-8")
-    steward.chmod(0o755)
     (tmp_path / ".venv/bin").mkdir(parents=True)
-    (tmp_path / ".venv/bin/steward").symlink_to(steward)
+    (tmp_path / ".venv/bin/steward").symlink_to(tmp_path / ".bin/steward")
     (tmp_path / "deploy").symlink_to(REPO / "deploy")
     return Day(server, shell)
 
