@@ -44,7 +44,7 @@ _EFFECTS = {
     Act.START: "Starts the guest.",
     Act.STOP: "Shuts the guest down.",
     Act.STOP_NOW: "Ends the guest at once.",
-    Act.RESTART: "Restarts the guest.",
+    Act.RESTART: "Restarts the guest (not with runStrategy Once: stop and start it).",
     Act.MIGRATE: "Moves the guest to another node while it runs.",
     Act.DRAIN: "Evicts everything from the node: guests that can't migrate are shut down, or hold it up.",
     Act.END: "Deletes the VMI: the guest ends.",

@@ -75,6 +75,8 @@ from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ._remedies import forbidden_by, remedied
 
+__all__ = ["CHECK"]
+
 REASONS = remedied(reasons_of("evictions"))
 TEXTS = Texts("evictions")
 BLOCKED = "kubevirt_vmi_eviction_blocked"
@@ -244,9 +246,6 @@ def _counted_as(departure: Departure, *, stalled: bool) -> str:
 def _blocked(departure: Departure) -> bool:
     reason = REASONS.get(departure.reason) if departure.due else None
     return reason is not None and reason.family.name == BLOCKED and departure.state is not DrainState.TERMINATING
-
-
-__all__ = ["CHECK"]
 
 
 def find(view: View) -> Iterator[Finding | None]:

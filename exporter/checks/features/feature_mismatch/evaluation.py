@@ -34,7 +34,6 @@ _TEXTS = Texts("feature_mismatch")
 # Where a feature is allowed: in KubeVirt, or in what owns it. Whether it is concerns the whole cluster.
 
 # Reasons of which the text without a name is for who has only that: an alert, and `steward explain`.
-_VOLUME = re.compile(r"spec\.volumes\[]\.(\w+)")
 _APART = ("PendingBlocked", "StartBlocked", "StoppedRequestsDisabled")
 # Reasons that have all rejected fields removed at once, which is not to be done to those that keep the guest's state.
 _ALL_AT_ONCE, _STATE = ("StartBlocked", "StoppedRequestsDisabled", "NotEditable"), "persistent_state"
@@ -244,6 +243,9 @@ def _refused_too(view: View, pair: Pair) -> list[str]:
     except UnansweredError:  # the VM has two run settings, whatever it asks for
         return []
     return [] if isinstance(known, str) else [rule.id for rule in refusals(Ground(known, None, None), asked)]
+
+
+_VOLUME = re.compile(r"spec\.volumes\[]\.(\w+)")
 
 
 def _in_template(feature: str) -> str:

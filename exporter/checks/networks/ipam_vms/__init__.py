@@ -34,6 +34,8 @@ from .._explained import shown
 from .._referred import ReferredNads
 from .interface import Interface, interfaces_of
 
+__all__ = ["CHECK"]
+
 _LONGEST_LABEL, _LONGEST_NAME = 63, 253
 _STARTED = ("Scheduling", "Scheduled", "Running")
 _TEXTS = Texts("ipam_vms")
@@ -207,8 +209,6 @@ def _honoured(interface: Interface) -> bool | None:
     said = [each.preconfigured for each in parts if each.role == NETWORK_CONTROLLER]
     return True if True in said else None if None in said or not said else False
 
-
-__all__ = ["CHECK"]
 
 # VMs of which one look says that nothing is wrong with their interfaces, as with almost all: none of the predicates is
 # asked then. They remain what decides: this knows of no finding, and only of some VMs that there is none.

@@ -187,7 +187,7 @@ If its node is drained
        Look:
        kubectl get virtualmachineinstances.kubevirt.io -n ns web -o yaml
        Change:
-       # Restarts the guest.
+       # Restarts the guest (not with runStrategy Once: stop and start it).
        virtctl restart -n ns web
 
 At its next start

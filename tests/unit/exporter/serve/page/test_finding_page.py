@@ -127,7 +127,7 @@ async def test_commands_that_look_and_those_that_change_are_apart_and_say_what_t
     assert [each for each in finding["commands"] if each in look] == finding["commands"][:1]
     assert "virtctl restart -n billing oracle-1" in change
     assert "interrupts a guest" in change
-    assert "Restarts the guest." in change
+    assert "Restarts the guest (not with runStrategy Once" in change
     assert 'class="sign' not in look
 
 
