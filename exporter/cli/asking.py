@@ -34,7 +34,7 @@ from .input.once import (
     refuse_both,
     refuse_complete_without_dump,
 )
-from .output.text.layout import aimed, written
+from .output.text.layout import Aim, aimed, written
 from .output.text.screen import width
 from .output.text.terminal import complain, say
 
@@ -94,13 +94,13 @@ def asked_with(arguments: argparse.Namespace, asked: type[Asked]) -> Asked:
 
 @dataclass(frozen=True)
 class CommandQuestion(Generic[Asked, Answer]):
-    """`text` is for so many columns, `code` for a whole answer, or one that is not. `chosen` is what is left, for who
-    asks, of an answer on everything. `looks` narrows a look, `probed` asks the API server beside, and `lacking` are
-    sentences on what is not known, with the command that says more.
+    """`text` is for so many columns, of what was looked at by those options, `code` for a whole answer, or one that is
+    not. `chosen` is what is left, for who asks, of an answer on everything. `looks` narrows a look, `probed` asks the
+    API server beside, and `lacking` are sentences on what is not known, with the command that says more.
     """
 
     question: Question[Asked, Answer]
-    text: Callable[[Answer, Asked, int | None], str]
+    text: Callable[[Answer, Asked, int | None, Aim], str]
     code: Callable[[Answer, bool], int]
     asked: Callable[[argparse.Namespace], Asked] | None = None
     chosen: Callable[[Answer, Asked], Answer] | None = None
@@ -118,7 +118,7 @@ class CommandQuestion(Generic[Asked, Answer]):
             complain(str(error))
             return 2
         aim, output = aim_of(arguments), arguments.output
-        say(written(found, output, lambda each: self.text(aimed(each, aim), asked, width())), output)
+        say(written(found, output, lambda each: self.text(aimed(each, aim), asked, width(), aim)), output)
         complain_if_late(arguments, in_time)
         for sentence in self.lacking(found, f"`steward check{aim.steward}`"):
             complain(sentence)

@@ -200,7 +200,7 @@ async def _with_probes(drain: Drain, look: Look, _: argparse.Namespace) -> Drain
 
 run = CommandQuestion(
     QUESTION,
-    text=lambda found, _, columns: drained(found, columns),
+    text=lambda found, _, columns, __: drained(found, columns),
     code=lambda found, in_time: exit_code(found, whole=in_time and not unsettled(found)),
     asked=_asked,
     looks=_looks,

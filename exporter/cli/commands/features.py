@@ -135,7 +135,7 @@ def _code(found: Features, in_time: bool) -> int:
 
 run = CommandQuestion(
     QUESTION,
-    text=lambda found, asked, columns: listed_features(found, columns, folded=not any(asked)),
+    text=lambda found, asked, columns, _: listed_features(found, columns, folded=not any(asked)),
     code=_code,
     lacking=_lacking,
 ).run

@@ -187,7 +187,7 @@ async def _probed(impact: Impact, look: Look, arguments: argparse.Namespace) -> 
 
 run = CommandQuestion(
     QUESTION,
-    text=lambda found, _, columns: impacted(found, columns),
+    text=lambda found, _, columns, __: impacted(found, columns),
     code=lambda found, in_time: exit_code(found, whole=in_time and not unsettled(found.probes)),
     asked=_asked,
     looks=_looks,

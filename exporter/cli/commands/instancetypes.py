@@ -95,7 +95,7 @@ def _code(found: Instancetypes, in_time: bool) -> int:
 
 run = CommandQuestion(
     QUESTION,
-    text=lambda found, _, columns: listed_instancetypes(found, columns),
+    text=lambda found, _, columns, __: listed_instancetypes(found, columns),
     code=_code,
     chosen=chosen,
     lacking=_lacking,

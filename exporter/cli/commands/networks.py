@@ -81,7 +81,7 @@ def _code(found: Networks, in_time: bool) -> int:
 
 run = CommandQuestion(
     QUESTION,
-    text=lambda found, _, columns: listed_networks(found, columns),
+    text=lambda found, _, columns, __: listed_networks(found, columns),
     code=_code,
     chosen=chosen,
     lacking=lambda found, _: [f"nothing is counted while {', '.join(found.unseen)} can't be seen"] * bool(found.unseen),

@@ -73,7 +73,7 @@ def _asked(arguments: argparse.Namespace) -> VMQuery:
 
 run = CommandQuestion(
     QUESTION,
-    text=lambda found, *_: whole_vm(found, prose_width()),
+    text=lambda found, _, __, aim: whole_vm(found, prose_width(), aim),
     code=lambda found, in_time: exit_code(found, whole=in_time),
     asked=_asked,
     looks=lambda asked: {"views": [READER], "namespaces": [asked.namespace] if asked.namespace else []},

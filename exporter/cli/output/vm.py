@@ -13,7 +13,7 @@ from ...questions.urgency import stakes
 from ...questions.vm import NodeAnswer, Places, Verdict, VMWhole
 from ...questions.vm.report import FeatureUse, InterfaceReport, SizeReport
 from ...store.kinds.virtual_machine_instance import FINAL
-from .text.layout import WIDTH, as_wide_as, paragraph, step
+from .text.layout import HERE, WIDTH, Aim, as_wide_as, paragraph, step
 from .text.terminal import one_line
 
 # What a VM is, as text: identity, interfaces, instancetype and preference, features.
@@ -115,16 +115,17 @@ _SOURCES = {
 }
 
 
-def whole_vm(found: VMWhole, columns: int = WIDTH) -> str:
+def whole_vm(found: VMWhole, columns: int = WIDTH, aim: Aim = HERE) -> str:
+    """`aim` is where the VM was looked at."""
     with as_wide_as(columns):
-        return _whole(found)
+        return _whole(found, aim)
 
 
-def _whole(found: VMWhole) -> str:
+def _whole(found: VMWhole, aim: Aim) -> str:
     parts: list[str] = [_headline(found)]
     writers: tuple[Callable[[VMWhole], Iterator[str]], ...] = (_migration, _targets, _drain, _restart, _upgrade)
     sections = [*("".join(each(found)) for each in writers), *shape(found)]
-    sections.insert(0 if found.findings else len(sections), _findings(found))  # none is no news
+    sections.insert(0 if found.findings else len(sections), _findings(found, aim))  # none is no news
     sections += ["".join(_unknown(found)), "".join(_not_considered(found))]
     parts += [each for each in sections if each]
     return "\n".join(parts)
@@ -298,19 +299,19 @@ def _upgrade(found: VMWhole) -> Iterator[str]:
             yield paragraph(f"goes: {each.reason}: {each.message}", "  ", "    ")
 
 
-def _findings(found: VMWhole) -> str:
+def _findings(found: VMWhole, aim: Aim) -> str:
     none = "as far as can be seen.\n" if found.unanswered_in_all else "and every check has an answer for it.\n"
     text = f"Findings ({len(found.findings)})\n" if found.findings else f"No finding is open on it, {none}"
-    text += "".join(part for each in found.findings for part in _finding(each, who=each.subject.kind not in VMS))
-    if found.around:
-        text += "\nFindings around it\n" + "".join(part for each in found.around for part in _finding(each, who=True))
-    if found.copies:
-        text += "\nRestores and clones that have not run\n"
-        text += "".join(part for each in found.copies for part in _finding(each, who=True))
+    text += "".join(part for each in found.findings for part in _finding(each, aim, who=each.subject.kind not in VMS))
+    others = (("Findings around it", found.around), ("Restores and clones that have not run", found.copies))
+    for head, some in others:
+        if some:
+            text += "".join((f"\n{head}\n", *(part for each in some for part in _finding(each, aim, who=True))))
     return text
 
 
-def _finding(each: FindingReport, *, who: bool = False) -> Iterator[str]:
+def _finding(each: FindingReport, aim: Aim | None = None, *, who: bool = False) -> Iterator[str]:
+    """Without `aim` it is not open yet, so nothing plans its repair."""
     subject = f" {each.subject}" if who else ""
     old = f" (may be old: {each.unknown})" if each.unknown else ""
     yield paragraph(f"{each.severity} {each.reason}{subject}: {each.message}{old}", "  ", "    ")
@@ -319,7 +320,8 @@ def _finding(each: FindingReport, *, who: bool = False) -> Iterator[str]:
     yield step(each.next, each.commands, "    ")
     if each.remediation:
         yield paragraph(f"repair: {repair_by(each.remediation)}", "       ", "         ")
-        yield f"       {plan_command(each)}\n"
+        if aim is not None and aim.of_cluster:
+            yield f"       {aim.command(plan_command(each))}\n"
 
 
 def _unknown(found: VMWhole) -> Iterator[str]:

@@ -122,6 +122,17 @@ def test_a_next_step_is_short(check: Check) -> None:
     assert {reason: next_ for reason, next_ in said if len(next_) > NEXT_CHARACTERS} == {}
 
 
+@all_of(named(CHECKS, lambda check: check.id), whole)
+def test_what_a_next_step_says_to_run_is_among_the_commands(check: Check) -> None:
+    wrong = {
+        f"{finding.reason}: {finding.next} {finding.commands}"
+        for finding in found(check)
+        for program in re.findall(r"`((?:kubectl|steward|virtctl) \w+)", finding.next)
+        if not any(each == program or each.startswith(f"{program} ") for each in finding.commands)
+    }
+    assert not wrong
+
+
 @all_of(named(all_checks(), lambda check: check.id), whole)
 def test_the_meaning_of_a_reason_stands_alone(check: Check) -> None:
     """`steward explain` shows it by itself, and so do a tenant's findings in place of the message."""
