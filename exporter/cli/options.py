@@ -160,8 +160,8 @@ def add_filter_options(parser: Any) -> None:
         "--feature",
         metavar="ID",
         action="append",
-        help="Show only this feature, feature gate or setting, such as gpu_dra, and where the checks feature_* are "
-        "incomplete. Repeatable.",
+        help="Show only this feature, feature gate or setting, such as gpu_dra, or '' for findings of none, and where "
+        "the checks feature_* are incomplete. Repeatable.",
     )
     group.add_argument(
         "--severity",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -351,13 +351,14 @@ def names_for_runbook(finding: FindingReport, kubevirt: Ref | None = None) -> di
     """What fills in the runbook of a finding: the labels that its alert has, and other names that runbooks ask for.
 
     Of one of several with one value, none of its own if the runbook changes another one, or it isn't known which one.
+    What has no name is left out, except for the feature: an alert of none has that label, empty.
     """
     subject = finding.subject
     texts = {key: value for key, value in finding.evidence.items() if isinstance(value, str)}
     shared = {label: getattr(finding, label) for label in _LABELS}
     if keeps(finding) or _acts_left_out(finding):
-        return {label: shared[label] for label in ("network", "feature", "reason", "group")}
-    return shared | {
+        return _named({label: shared[label] for label in ("network", "feature", "reason", "group")})
+    named = shared | {
         "namespace": subject.namespace,
         "name": subject.name,
         "kind": subject.kind,
@@ -369,6 +370,11 @@ def names_for_runbook(finding: FindingReport, kubevirt: Ref | None = None) -> di
         "kubevirt name": kubevirt.name if kubevirt else "",
         **{name: texts.get(name, "") for name in ("container", "device", "pdb")},
     }
+    return _named(named)
+
+
+def _named(names: Mapping[str, str]) -> dict[str, str]:
+    return {of: name for of, name in names.items() if name or of == "feature"}
 
 
 def _acts_left_out(finding: FindingReport) -> bool:

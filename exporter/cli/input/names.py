@@ -122,9 +122,9 @@ def on_their_nodes(filters: Filters, cluster: Cluster, name: str = "") -> Filter
 def refuse_misspelt(features: Iterable[str]) -> None:
     """Raises UsageError for the first that is called nothing that findings are about: a feature, a feature gate, a
     setting of KubeVirt's configuration by its path, or a known bug. A gate that nobody knows has the name that somebody
-    gave it, by which it is found.
+    gave it, by which it is found. Empty is what an alert has for findings of none.
     """
-    known = {*BY_ID, *NAMES, *(bug.id for bug in KNOWN_BUGS), *_OTHERS}
+    known = {"", *BY_ID, *NAMES, *(bug.id for bug in KNOWN_BUGS), *_OTHERS}
     settings = {each.encode_name for each in msgspec.structs.fields(Settings)}
     for each in features:
         if each not in known and each.partition(".")[0] not in settings:

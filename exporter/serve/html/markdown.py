@@ -206,7 +206,7 @@ def names_in(text: str, labels: Mapping[str, str]) -> dict[str, str]:
     for name, label in _ASSIGNED.findall(text):
         found.setdefault(name, set()).add(label)
     one = {name: next(iter(named)) for name, named in found.items() if len(named) == 1 and name != _STEWARD}
-    return {name: value for name, label in one.items() if (value := labels.get(label, ""))}
+    return {name: labels[label] for name, label in one.items() if label in labels}
 
 
 def rendered(tokens: Sequence[Token], names: Mapping[str, str] | None = None) -> Markup:

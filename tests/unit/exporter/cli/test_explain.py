@@ -160,6 +160,20 @@ def test_the_names_of_one_that_keeps_what_others_share_are_left_open(
         assert "NAME=old" not in out
 
 
+def test_the_command_by_feature_runs_for_a_finding_of_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "dump.yaml"
+    path.write_text(many([VM | {"spec": {"runStrategy": "Halted"}}]), encoding="utf-8")
+    look = ["--from", str(path), "--complete"]
+    main(["check", *look, "--check", "feature_mismatch", "--feature", "", "-o", "json"])
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert (finding["reason"], finding["feature"]) == ("InvalidVM", "")
+    _, out, _ = said(capsys, finding["fingerprint"], "--runbook", *look)
+    assert "FEATURE='' REASON=InvalidVM" in out
+    path.write_text(many([VM]), encoding="utf-8")
+    main(["check", *look, "--check", "feature_mismatch", "--feature", ""])  # once it is mended
+    assert capsys.readouterr().out.startswith("No findings")
+
+
 def test_of_a_reason_alone_the_names_are_left_open(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = said(capsys, "objectmissing", "--runbook")
     assert code == 0
