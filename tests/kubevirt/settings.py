@@ -13,9 +13,9 @@ from tests.kubevirt.installation import NAMESPACE
 from tests.manifests import Object
 from tests.waiting import wait_until
 
-__all__ = ["Settings", "settings_of"]
+__all__ = ["KUBEVIRT", "Settings", "settings_of"]
 
-NAME = "kubevirt"
+KUBEVIRT = "kubevirt"
 
 
 class Settings:
@@ -26,7 +26,7 @@ class Settings:
         self.before: Object = self.kubevirt()["spec"]["configuration"]
 
     def kubevirt(self) -> Object:
-        return self._admin.get(KUBEVIRTS, NAMESPACE, NAME)
+        return self._admin.get(KUBEVIRTS, NAMESPACE, KUBEVIRT)
 
     def put(self, configuration: Object, taken: Callable[[], object]) -> None:
         """The whole configuration; returns when `taken`, which is to ask what KubeVirt does by then, is true."""
@@ -56,7 +56,7 @@ class Settings:
     def _accepted(self, change: Any) -> bool:
         """Its webhook is away for a while after virt-operator was."""
         try:
-            self._admin.patch(KUBEVIRTS, NAMESPACE, NAME, change)
+            self._admin.patch(KUBEVIRTS, NAMESPACE, KUBEVIRT, change)
         except ApiError as error:
             if "failed calling webhook" in error.message:
                 return False

@@ -15,7 +15,7 @@ from tests.cluster.resources import PVCS, STORAGE_CLASSES, VMS
 from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.installation import NAMESPACE
 from tests.kubevirt.releases import PERSISTENT_STATE, needs
-from tests.kubevirt.settings import NAME, Settings
+from tests.kubevirt.settings import KUBEVIRT, Settings
 from tests.kubevirt.shell import run, script
 from tests.kubevirt.stage import Stage
 from tests.manifests import Object
@@ -39,7 +39,7 @@ def follow(kubevirt: ControlPlane, stage: Stage, binary: Tools, tmp_path: Path) 
         "FEATURE": "downward_metrics",
         "REASON": "none",
     }
-    known |= {"FEATURE": "", "REASON": "none", "KUBEVIRTNAMESPACE": NAMESPACE, "KUBEVIRTNAME": NAME}
+    known |= {"FEATURE": "", "REASON": "none", "KUBEVIRTNAMESPACE": NAMESPACE, "KUBEVIRTNAME": KUBEVIRT}
 
     def followed(runbook: str, words: str, **overruled: str) -> bool:
         return run(script(runbook, words, known, **overruled), kubevirt, binary, tmp_path) == 0

@@ -6,8 +6,9 @@ All of it is done by its workload updater, if the KubeVirt object lets it (`Sett
 from __future__ import annotations
 
 from tests.cluster.client import Client
-from tests.cluster.resources import PODS, PVCS, VMS, Resource
-from tests.kubevirt.installation import IMAGES
+from tests.cluster.resources import KUBEVIRTS, PODS, PVCS, VMS, Resource
+from tests.kubevirt.installation import IMAGES, NAMESPACE
+from tests.kubevirt.settings import KUBEVIRT
 from tests.kubevirt.stage import Stage
 from tests.manifests import Object
 from tests.waiting import wait_until
@@ -29,6 +30,10 @@ def outdate(stage: Stage, name: str) -> None:
     change = [each | {"image": OLD_LAUNCHER} if each["name"] == "compute" else each for each in containers]
     stage.client.patch(PODS, stage.namespace, pod["metadata"]["name"], {"spec": {"containers": change}})
     wait_until(lambda: outdated(stage, name), 30, f"KubeVirt knows that the launcher of {name} is old")
+    # An update writes the KubeVirt object. Without that nothing looks for old launchers until some migration changes
+    # (updateVmi and updateKubeVirt in pkg/virt-controller/watch/workload-updater).
+    changed = {"metadata": {"annotations": {"updated": pod["metadata"]["uid"]}}}
+    stage.client.patch(KUBEVIRTS, NAMESPACE, KUBEVIRT, changed)
 
 
 def outdated(stage: Stage, name: str) -> bool:
