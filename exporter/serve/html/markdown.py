@@ -31,8 +31,8 @@ _REASON = re.compile(r"`(\w+)`")
 _NOTE = re.compile(r"With .*\.", re.DOTALL)  # a paragraph about a reason, with nothing below
 _SHELL = ("sh", "bash", "shell")
 # Objects that make VMs or VMIs. Commands for one of them by the name of the finding's object are for no other kind.
-_MAKERS = {kind.resource: kind.name for kind in (POOL, REPLICA_SET)}
-_BY_NAME = re.compile(r'kubectl \w+ (\S+) [^\n]*"\$NAME"')
+_MAKERS = {kind.resource: kind.name for kind in (POOL, REPLICA_SET)} | {"replicaset.yaml": REPLICA_SET.name}
+_BY_NAME = re.compile(r'kubectl \w+ (?:(?=\S+ [^\n]*"\$NAME")|[^\n]*-f )(\S+)')  # the kind, or the file it was saved to
 _STEWARD = "STEWARD"  # the variable with the namespace that the steward runs in
 
 

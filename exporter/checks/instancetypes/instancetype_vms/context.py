@@ -99,9 +99,10 @@ class Context(NamedTuple):
         source: Since = Since.CREATION,
         evidence: Mapping[str, Any] | None = None,
         step: str = "",
+        without: str = "",
     ) -> Finding:
         """`since` is the VM's creation, where that is as good a beginning as any, or comes from another `source`.
-        `step` is the next one, where that depends on the case.
+        `step` is the next one, where that depends on the case, and `without` the command that has no part in it.
         """
         resolution = self.resolved(role)
         facts: dict[str, Any] = {"role": role.value}
@@ -125,9 +126,11 @@ class Context(NamedTuple):
             evidence={name: fact for name, fact in facts.items() if fact not in ("", None)},
             group=role.value,
         )
-        commands = REASONS[reason].commands
-        if _READ_OBJECT not in commands or facts.get("objectKind") not in _CLUSTER_WIDE:
+        declared = REASONS[reason].commands
+        commands = tuple(each for each in declared if each != without)
+        if facts.get("objectKind") in _CLUSTER_WIDE:
+            commands = tuple(_READ_CLUSTER_OBJECT if each == _READ_OBJECT else each for each in commands)
+        if commands == declared:
             return made
         values = values_of(made)
-        fitting = (_READ_CLUSTER_OBJECT if each == _READ_OBJECT else each for each in commands)
-        return msgspec.structs.replace(made, commands=tuple(filled(each, values) for each in fitting))
+        return msgspec.structs.replace(made, commands=tuple(filled(each, values) for each in commands))

@@ -12,6 +12,7 @@ from ....facts.matching import MatcherRole
 from ....facts.naming import listed, named
 from ....facts.record import UnseenError
 from ....findings.finding import Finding, Since
+from ....findings.pages import command
 from ....findings.severity import Severity
 from ....store.kinds.controller_revision import ControllerRevision
 from ....store.kinds.instancetypes import RESOURCES
@@ -48,6 +49,9 @@ def broken(context: Context, resolution: Resolution) -> Finding | None:
     return None
 
 
+_ELSEWHERE = {"only_pinned": "edit_vm_status", "status": "edit_vm"}  # the edit that changes nothing of the reference
+
+
 def _undecodable(context: Context, resolution: Resolution, why: str) -> Finding:
     reason, role = "RevisionUndecodable", resolution.role
     where = "pinned" if resolution.mode is ReferenceMode.PINNED else "status"
@@ -59,6 +63,7 @@ def _undecodable(context: Context, resolution: Resolution, why: str) -> Finding:
         role,
         TEXTS.message(reason, context.state, revision=resolution.revision_name, role=role.value, why=why),
         step=TEXTS.next(reason, where if context.running else f"{where}_stopped", role=role.value),
+        without=command(_ELSEWHERE[where]) if where in _ELSEWHERE else "",
     )
 
 

@@ -243,7 +243,7 @@ def _refused(own: VMIContext) -> Departure:
         )
         return of(own, DrainState.UNKNOWN, "NotEvaluated", why)
     hindrance = ": ".join(filter(None, (vmi.hindrance, vmi.hindered))) or "no reason given"
-    case = _CASES.get(vmi.hindrance, "") if vmi.vm_uid else "Standalone"
+    case = f"{_CASES.get(vmi.hindrance, '')}{'Cordoned' if node.cordoned else ''}" if vmi.vm_uid else "Standalone"
     if vmi.evacuation:
         why = f"it has an evacuation request, but can no longer be live-migrated ({hindrance})"
         why += ". KubeVirt rejects its evictions"

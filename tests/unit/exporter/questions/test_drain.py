@@ -131,7 +131,7 @@ STOP, RESTART = "virtctl stop -n ns a", "virtctl restart -n ns a"
 @pytest.mark.parametrize(
     ("rows", "why", "next_", "command"),
     [
-        (guest("a", migratable="HostDeviceNotLiveMigratable"), "HostDeviceNotLiveMigratable", "restart the", RESTART),
+        (guest("a", migratable="HostDeviceNotLiveMigratable"), "HostDeviceNotLiveMigratable", "Restart the", RESTART),
         (guest("a", owned=False, migratable=False), "can't", "Nothing restarts", '"preconditions": {"uid": "u-a"}'),
         (guest("a", **NONE), "strategy is None", "migrate the VMI now", "vmiName: a"),
         (guest("a", **NONE, migratable=False), "strategy is None", "shut it down now", STOP),

@@ -229,7 +229,7 @@ def test_the_table_groups_what_stays_first_and_says_what_to_do(dump: str, capsys
     places = [out.index(f"ns/{name}") for name in ("device", "huge", "plain", "moving", "web")]
     assert places == sorted(places)
     assert "2 nodes: 1 lacks memory (needs 32 GiB, most free 8 GiB), 1 taint gpu:NoSchedule" in out
-    assert "=> Once its node is cordoned, restart the VM with its owner's consent." in out
+    assert "=> Restart the VM with its owner's consent: node node01 is cordoned." in out
     assert "   virtctl restart -n ns device\n" in out
     of_web = " ".join(out.split("ns/web")[1].split("\n")[0].split())
     assert of_web == "node02 could take it The VMI migrates when it is evicted"

@@ -182,8 +182,8 @@ If its node is drained
   blocked: NotMigratable: The VMI can't be live-migrated
     (DisksNotLiveMigratable), and its strategy allows no shutdown. KubeVirt
     would reject its evictions.
-    => Once its node is cordoned, restart the VM with its owner's consent. For
-       migration, use ReadWriteMany volumes.
+    => Once node node01 is cordoned, restart the VM with its owner's consent.
+       For migration, use ReadWriteMany volumes.
        Look:
        kubectl get virtualmachineinstances.kubevirt.io -n ns web -o yaml
        Change:

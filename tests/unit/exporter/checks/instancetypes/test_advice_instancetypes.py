@@ -58,7 +58,11 @@ def test_a_stopped_vm_cannot_start_and_one_that_runs_cannot_be_stopped(reason: s
 @pytest.mark.parametrize(
     ("owner", "said", "step"),
     [
-        ({"vm": "web", "owner": "u2"}, "belongs to VirtualMachine web.", "Do not take it from VirtualMachine web"),
+        (
+            {"vm": "web", "owner": "u2"},
+            "belongs to VirtualMachine web.",
+            "Leave it to VirtualMachine web. Create a copy that this VM owns",
+        ),
         ({"owner": "u2"}, "belongs to a deleted VM of the same name.", "Before garbage collection deletes it"),
         ({}, "has no owner.", "If no other VM or snapshot uses it"),
     ],
@@ -79,6 +83,20 @@ def first_shape() -> Row:
 
 
 PINNED = vm(instancetype={"name": "small", "revisionName": "rev"})
+
+
+@pytest.mark.parametrize(
+    ("refers", "edits"),
+    [
+        (PINNED, ["spec"]),
+        (vm(instancetype={"name": "small"}, instancetypeRef="rev"), ["status"]),
+        (PINNED | {"instancetypeRef": "rev"}, ["spec", "status"]),
+    ],
+)
+def test_the_edit_is_of_what_refers_to_a_copy_that_cannot_be_decoded(refers: Row, edits: list[str]) -> None:
+    found = finding("RevisionUndecodable", KUBEVIRT, refers, copy("u1", "v1alpha2"))
+    of = {False: "spec", True: "status"}
+    assert [of["--subresource=status" in each] for each in found.commands if each.startswith("kubectl edit")] == edits
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_a_rejected_nad_is_opened_where_it_is_clear_what_it_gets(case: str, edit
     finding = found(case, "ipam_networks")
     edit = f"kubectl edit network-attachment-definitions.k8s.cni.cncf.io -n ns {finding.subject.name}"
     assert (edit in finding.commands) is edited
-    assert ("or to join NAD" in finding.next) is edited
+    assert ("an unused `name`" in finding.next) is edited
     assert finding.next.endswith("write them into the NADs.") is not edited
 
 

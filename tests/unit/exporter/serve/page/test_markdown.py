@@ -104,6 +104,14 @@ def test_what_is_for_pools_and_replica_sets_names_no_vm(name: str) -> None:
                     assert block.kind == kind, line
 
 
+def test_a_file_that_one_kind_is_saved_to_is_for_that_kind() -> None:
+    """Also where a command only names the file: it would replace something else, or there is none."""
+    for alert, text in texts().items():
+        for block in (each for section in sections(text, ()) for each in section.blocks):
+            told = "\n".join(each.content for each in block.tokens if each.type == "fence")
+            assert "replicaset.yaml" not in told or block.kind == "VirtualMachineInstanceReplicaSet", alert
+
+
 def test_commands_for_another_kind_stand_apart_with_the_paragraph_above_them() -> None:
     text = """## Diagnosis
 
