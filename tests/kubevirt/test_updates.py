@@ -32,16 +32,20 @@ def test_updates_that_fail_are_a_warning_and_the_others_are_not(
     becomes(patient, stage, "MigrationFailing", "warning")
     assert (reasons(patient, stage, "web"), set(reasons(patient, stage, "db"))) == ([], {"MigrationFailing"})
 
+    met: dict[str, int] = {}
+
     def rests() -> bool:
         """KubeVirt waits before the next one, and nothing is overdue meanwhile. One that is under way can look so."""
-        before = stage.phases("db")
-        return (
-            set(before) == {"Failed"}
-            and "MigrationOverdue" not in reasons(exporter, stage, "db")
-            and stage.phases("db") == before
-        )
+        before, found = stage.phases("db"), set(reasons(exporter, stage, "db"))
+        state = f"{' '.join(before)}: {' '.join(sorted(found))}"
+        met[state] = met.get(state, 0) + 1
+        return set(before) == {"Failed"} and "MigrationOverdue" not in found and stage.phases("db") == before
 
-    wait_until(rests, TRIED_TWICE, "nothing is overdue between two of its updates")
+    try:
+        wait_until(rests, TRIED_TWICE, "nothing is overdue between two of its updates")
+    except TimeoutError as error:
+        error.add_note(f"met: {met}")
+        raise
 
     settings.updates()  # nobody waits any more, once the one that is under way has ended
     for each in stage.migrations("db"):
