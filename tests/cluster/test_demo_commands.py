@@ -54,9 +54,10 @@ class Shell:
     async def complaint(self, text: str) -> str:
         """What is wrong with the answer; empty where nothing is."""
         code, out, err = await self.run(text)
-        nothing = code == 1 and not err and "| grep " in text  # that there is none is the answer
+        # An answer, too: grep says that there is none, and the steward that there is something.
+        answers = code == 1 and not err and ("| grep " in text or text.startswith("steward "))
         gone = _GONE.search(err) is not None and " get " in text  # as the finding says
-        return "" if code == 0 or nothing or gone else f"{text}: {code} {err} {out}"
+        return "" if code == 0 or answers or gone else f"{text}: {code} {err} {out}"
 
 
 def texts(findings: Iterable[dict[str, Any]], *, changes: bool) -> list[str]:
