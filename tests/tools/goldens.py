@@ -224,12 +224,13 @@ def _without_a_cluster(ask: Driver) -> Iterator[Job]:
     listed = [line.split() for line in ask(("explain",), 400).splitlines()[2:]]
     for word in dict.fromkeys(word for row in listed for word in row[:2] if len(row) > 2):
         yield Job(f"explain/{word}.txt", ("explain", word), 80)
-    for command in re.findall(r"(?m)^    ([a-z]\S+) ", ask(("--help",), 120)):
+    commands = re.findall(r"(?m)^ {2,4}([a-z]+) +[A-Z]", ask(("--help",), 120))
+    formats = re.search(r"(?:one of|Output format:)\s+([\w, -]+\w)", ask(("rules", "render", "--help"), 400))
+    assert commands, "the help lists no command any more as it is read here"
+    assert formats, "the help of `rules render` lists no format any more as it is read here"
+    for command in commands:
         yield Job(f"help/{command}.txt", (command, "--help"), 80)
-    formats = re.search(
-        r"one of ([\w, -]+?)\n  --set", re.sub(r"\n {6,}", " ", ask(("rules", "render", "--help"), 400))
-    )
-    for form in formats[1].split(", ") if formats else ():
+    for form in formats[1].split(", "):
         yield Job(f"rules/{form.strip()}.yaml", ("rules", "render", "--format", form.strip()))
     for mode in _MODES:
         config = _config(ask, mode)
