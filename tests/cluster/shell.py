@@ -37,12 +37,11 @@ def fill(text: str, values: Mapping[str, str]) -> str:
     return _TO_FILL.sub(lambda found: shlex.quote(values[found[1].upper().translate({32: "", 45: ""})]), text)
 
 
-def put_steward(folder: Path, command: Sequence[str]) -> Path:
+def put_steward(folder: Path, command: Sequence[str]) -> None:
     """The program `steward` in the folder, which runs the command: `.venv/bin` is on nobody's PATH."""
     path = folder / "steward"
     path.write_text(f'#!/bin/bash\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
     path.chmod(0o755)
-    return path
 
 
 class Shell:

@@ -30,7 +30,7 @@ MakeStage = Callable[[], Stage]
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark(items, HERE, pytest.mark.kubevirt, why_not)
-    items.sort(key=lambda item: item.path != HERE / "test_quiet.py")  # ten minutes, beside which the others run
+    items.sort(key=lambda item: item.path != HERE / "test_quiet.py")  # takes ten minutes: the others run alongside
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from ...questions.urgency import stakes
 from ...questions.vm import NodeAnswer, Places, Verdict, VMWhole
 from ...questions.vm.report import FeatureUse, InterfaceReport, SizeReport
 from ...store.kinds.virtual_machine_instance import FINAL
-from .text.layout import HERE, WIDTH, Aim, as_wide_as, paragraph, step
+from .text.layout import HERE, WIDTH, Aim, as_wide_as, indented, paragraph, step
 from .text.terminal import one_line
 
 # What a VM is, as text: identity, interfaces, instancetype and preference, features.
@@ -320,8 +320,8 @@ def _finding(each: FindingReport, aim: Aim | None = None, *, who: bool = False) 
     yield step(each.next, each.commands, "    ")
     if each.remediation:
         yield paragraph(f"repair: {repair_by(each.remediation)}", "       ", "         ")
-        if aim is not None and aim.of_cluster:
-            yield f"       {aim.command(plan_command(each))}\n"
+        if aim is not None:
+            yield indented(aim.of_cluster(plan_command(each)), "       ")
 
 
 def _unknown(found: VMWhole) -> Iterator[str]:

@@ -252,8 +252,7 @@ def _advice(finding: FindingReport, listed: Sequence[FindingReport], how: Presen
             yield repair(each, _UNDER, how.columns)
     elif finding.remediation:
         yield sentence(repair_by(finding.remediation), f"{_UNDER}repair: ", how.columns)
-        if how.aim.of_cluster:
-            yield indented((how.aim.command(plan_command(finding)),), f"{_UNDER}$ ")
+        yield indented(how.aim.of_cluster(plan_command(finding)), f"{_UNDER}$ ")
 
 
 def _subject(finding: FindingReport) -> str:

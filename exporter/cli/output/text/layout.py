@@ -223,15 +223,14 @@ class Aim:
     client: str = ""
     steward: str = ""
 
-    @property
-    def of_cluster(self) -> bool:
-        """Whether it is a cluster that is looked at, or a steward that watches one, and no dump."""
-        return " --from " not in self.steward
-
     def command(self, text: str) -> str:
         """A command, or a text that has some, with the options of each program that is called."""
         text = _CLIENT.sub(lambda found: f"{found[0]}{self.client}", text)
         return _STEWARD.sub(lambda found: f"{found[0]}{self.steward if found[1] else self.client}", text)
+
+    def of_cluster(self, text: str) -> tuple[str, ...]:
+        """The same of a command that asks a cluster; none where a dump is looked at."""
+        return () if " --from " in self.steward else (self.command(text),)
 
 
 HERE = Aim()
