@@ -9,7 +9,7 @@ import argparse
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import quote
 
@@ -21,6 +21,7 @@ from ..kube.errors import UnreachableError
 from ..offline.files import DumpError
 from ..offline.source import ReadTally
 from ..questions.asked import parameters, sent
+from ..questions.finding_index import FindingIndex
 from ..questions.question import Answer, Asked, NotThereError, Question, UnaskableError
 from ..store.kind import Kind
 from .input.config import configured
@@ -56,6 +57,8 @@ class Place:
 
     def counted(self, of: Any) -> Any:
         """What is counted beside the findings; None for what has to be remembered."""
+        if of is FindingIndex:
+            return FindingIndex(self.engine)
         if not hasattr(of, "over"):
             return None
         return of.over(self.engine.cluster) if self.look is None else self.look.steward.aggregates.of(of)
@@ -96,7 +99,8 @@ def asked_with(arguments: argparse.Namespace, asked: type[Asked]) -> Asked:
 class CommandQuestion(Generic[Asked, Answer]):
     """`text` is for so many columns, of what was looked at by those options, `code` for a whole answer, or one that is
     not. `chosen` is what is left, for who asks, of an answer on everything. `looks` narrows a look, `probed` asks the
-    API server beside, and `lacking` are sentences on what is not known, with the command that says more.
+    API server beside, and `lacking` are sentences on what is not known, with the command that says more. `formats` are
+    those beside the text, JSON and YAML.
     """
 
     question: Question[Asked, Answer]
@@ -107,6 +111,7 @@ class CommandQuestion(Generic[Asked, Answer]):
     looks: Callable[[Asked], Mapping[str, Any]] = lambda _: {}
     probed: Callable[[Answer, Look, argparse.Namespace], Awaitable[Answer]] | None = None
     lacking: Callable[[Answer, str], Iterable[str]] = lambda *_: ()
+    formats: Mapping[str, Callable[[Answer], str]] = field(default_factory=dict)
 
     def run(self, arguments: argparse.Namespace) -> int:
         config = configured(arguments).config
@@ -118,7 +123,8 @@ class CommandQuestion(Generic[Asked, Answer]):
             complain(str(error))
             return 2
         aim, output = aim_of(arguments), arguments.output
-        say(written(found, output, lambda each: self.text(aimed(each, aim), asked, width(), aim)), output)
+        text = self.formats.get(output) or (lambda each: self.text(aimed(each, aim), asked, width(), aim))
+        say(written(found, output, text), output)
         complain_if_late(arguments, in_time)
         for sentence in self.lacking(found, f"`steward check{aim.steward}`"):
             complain(sentence)

@@ -6,11 +6,11 @@ name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 from ..facts.record import Ref
-from ..findings.advice import Advice, key_of, places_of, restrained, with_others
+from ..findings.advice import Advice, alone, key_of, of_vmi_alone, places_of, restrained, with_others
 from ..findings.finding import Finding
 
 
@@ -48,7 +48,10 @@ class _Several:
 
 
 class Restraints:
-    def __init__(self) -> None:
+    """`alone` says of a VMI, by namespace and name, whether no VM owns it, for certain."""
+
+    def __init__(self, alone: Callable[[str, str], bool] = lambda _, __: False) -> None:
+        self._alone = alone
         self._forbidding: dict[tuple[str, str], Finding | _Several] = {}  # by VM
 
     def update(self, gone: Iterable[Finding], come: Iterable[Finding]) -> None:
@@ -85,16 +88,20 @@ class Restraints:
 
     def applied(self, finding: Finding) -> Finding:
         """The finding with the advice that may be given beside the others of its VM."""
+        subject = finding.subject
+        if finding.vm and subject.kind != "VirtualMachine" and self._alone(subject.namespace, finding.vm):
+            finding = alone(finding)
         if not finding.does:
             return finding
-        subject = finding.subject
         return with_others(finding, self._around(key_of(finding), places_of(subject.namespace, finding.node), subject))
 
     def advice(self, own: Advice, vm: str, node: str = "") -> Advice:
         """An advice about this VM as it may be given beside the findings of it, and of the place where it is."""
+        namespace = own.subject.namespace
+        if self._alone(namespace, vm):
+            own = of_vmi_alone(own)
         if not own.does:
             return own
-        namespace = own.subject.namespace
         return restrained(own, self._around((namespace, vm), places_of(namespace, node), own.subject))
 
     def of(self, namespace: str, vm: str, node: str = "", nads: Iterable[str] = ()) -> Iterable[Finding]:

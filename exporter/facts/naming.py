@@ -19,6 +19,12 @@ def named(things: Sequence[object], count: int | None = None, most: int = 5) -> 
     return ", ".join(map(str, shown)) + (f" and {more:,} more" if more > 0 else "")
 
 
+def joined(words: Sequence[str], last: str = "and") -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *first, end = words
+    return f"{', '.join(first)} {last} {end}" if first else end
+
+
 def listed(key: str, things: Sequence[object]) -> dict[str, Any]:
     """Evidence of a list that may be long: the first of it, and how many there are where that is not all."""
     more = {f"{key}InAll": len(things)} if len(things) > NAMED else {}

@@ -9,6 +9,7 @@ from here.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
@@ -115,6 +116,13 @@ def with_others(finding: Finding, others: Iterable[Finding]) -> Finding:
     return finding if made is own else msgspec.structs.replace(finding, next=made.next, commands=made.commands)
 
 
+def alone(finding: Finding) -> Finding:
+    """As it is shown of a VMI that no VM owns."""
+    own = Advice(finding.reason, finding.subject, finding.next, finding.commands, finding.does or ())
+    made = of_vmi_alone(own)
+    return finding if made is own else msgspec.structs.replace(finding, next=made.next, commands=made.commands)
+
+
 def restrained(own: Advice, others: Iterable[Finding]) -> Advice:
     """The advice as it may be given beside the other findings of the VM; itself where none of them forbids it.
 
@@ -135,6 +143,20 @@ def restrained(own: Advice, others: Iterable[Finding]) -> Advice:
     return msgspec.structs.replace(
         own, next=" ".join((*(firsts[each] for each in sorted(firsts)), own.next)), commands=kept
     )
+
+
+_BY_VM = re.compile(r"\bvirtualmachines\.kubevirt\.io -n \S+ \S")
+_OF_VMS = frozenset((Act.START, Act.STOP, Act.RESTART))
+_ALONE = "No VM owns the VMI: nothing but a replica set starts it again. Save its manifest first."
+
+
+def of_vmi_alone(own: Advice) -> Advice:
+    """The advice about a VMI that no VM owns: without the commands about a VM of its name."""
+    kept = tuple(each for each in own.commands if not _BY_VM.search(each) and _OF_VMS.isdisjoint(acts_of(each)))
+    ends = not _OF_VMS.isdisjoint(own.does)
+    if kept == own.commands and not ends:
+        return own
+    return msgspec.structs.replace(own, next=f"{_ALONE} {own.next}" if ends else own.next, commands=kept)
 
 
 def _first(other: Finding, acts: Iterable[Act], why: str) -> str:

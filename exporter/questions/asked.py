@@ -82,6 +82,24 @@ class VMQuery(NamedTuple):
     manifest: Any = None
 
 
+class VMsQuery(NamedTuple):
+    """Numbers are text here: a wrong one is refused in one sentence, wherever it comes from."""
+
+    namespace: Annotated[Several, Argument("Namespaces (default all)", "NS", short="-n")] = ()
+    node: Annotated[Several, Argument("Only VMs on these nodes", "NODE")] = ()
+    state: Annotated[Several, Argument("Only VMs in these states, such as Running or Failing", "STATE")] = ()
+    cannot: Annotated[
+        Several, Argument("Only VMs for which a finding forbids one of these acts, such as start or migrate", "ACT")
+    ] = ()
+    restart_required: Annotated[bool, Argument("Only VMs of which a change waits for a restart")] = False
+    instancetype: Annotated[Several, Argument("Only VMs with this instancetype or preference", "[NAMESPACE/]NAME")] = ()
+    network: Annotated[Several, Argument("Only VMs on this network, or NAD as NAMESPACE/NAME", "NETWORK")] = ()
+    feature: Annotated[Several, Argument("Only VMs that use one of these features, such as gpu_dra", "FEATURE")] = ()
+    sort: Annotated[str, Argument("Sort by name, findings, node or state (default name)", "BY")] = ""
+    limit: Annotated[str, Argument("Most VMs to show (default all)", "NUMBER")] = ""
+    page: Annotated[str, Argument("Number of the page, of as many VMs as --limit says (default 1)", "NUMBER")] = ""
+
+
 class DrainQuery(NamedTuple):
     """Where nothing is named, it is about the nodes that are cordoned or tainted for a drain."""
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -133,6 +134,16 @@ def stakes(finding: _Finding) -> list[str]:
     reason, urgency = reason_of(finding.check, finding.reason), _of(finding)
     lines = [urgency.said] if urgency else []
     return [*lines, f"Impact: {reason.impact}"] if reason is not None and reason.impact else lines
+
+
+_REFERRED = re.compile(r"\bevidence `(\w+)`")
+
+
+def referred(following: str, evidence: Mapping[str, Any]) -> Iterator[str]:
+    """The evidence that a next step refers to, as lines of text: who reads the step needs it."""
+    for name in dict.fromkeys(_REFERRED.findall(following)):
+        if value := evidence.get(name):
+            yield f"{name}: {', '.join(map(str, value)) if isinstance(value, list | tuple) else value}"
 
 
 def _of(finding: _Finding) -> Urgency | None:

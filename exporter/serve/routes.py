@@ -18,6 +18,7 @@ from ..metrics.exposition import Exposition
 from ..metrics.telemetry import Served
 from ..questions import all_questions
 from ..questions.asked import MigrationsQuery
+from ..questions.finding_index import FindingIndex
 from ..questions.urgency import Urgency
 from .access.browsers import LOGIN, LOGOUT
 from .api.findings import CausesView, Findings, Generation, WaitingRequests
@@ -32,6 +33,7 @@ from .page.objects import FeaturePages, InstancetypePages, NetworkPages, SearchP
 from .page.overview import HealthPage, Overview, RepairsPage
 from .page.previews import DrainPage, ImpactPage, NodePage, NodesPage
 from .page.runbooks import RunbookPages, Runbooks
+from .page.vms import VMsPage
 from .reports.listings import Listings
 from .reports.result_cache import Versions
 from .server.rooms import most_connections
@@ -91,16 +93,17 @@ def routes(
     """All of them only look. `urgencies` are those of the alerts, by their names."""
     prepare()
     instance = secrets.token_hex(4)
-    asked = questions(engine, aggregates, failures, versions, instance)
+    asked = questions(engine, aggregates, failures, versions, instance, listings.index)
     under_way = DrainUnderWay(engine, versions, listings.of(None).about)
     drain, migrations = asked["drain"], asked["migrations"]
     # Half of the connections may wait: the other half is for whoever asks now.
     waits = WaitingRequests(engine, most_connections() // 2)
     frame = Frame(engine, title, listings, config, outside or Outside())
     repairs, runbooks = RepairsPage(frame, versions.repairs), Runbooks()
-    network_pages = NetworkPages(frame, asked["networks"])
-    instancetype_pages = InstancetypePages(frame, asked["instancetypes"])
-    feature_pages, runbook_pages = FeaturePages(frame, asked["features"]), RunbookPages(frame, runbooks, urgencies)
+    vms = VMsPage(frame, asked["vms"])
+    network_pages = NetworkPages(frame, asked["networks"], vms)
+    instancetype_pages = InstancetypePages(frame, asked["instancetypes"], vms)
+    feature_pages, runbook_pages = FeaturePages(frame, asked["features"], vms), RunbookPages(frame, runbooks, urgencies)
     exports = Exports(frame, Addresses(engine))
     return {
         "/": Overview(engine, frame, under_way, repairs).handle,
@@ -108,9 +111,11 @@ def routes(
         "/findings.csv": exports.csv,
         "/findings.json": exports.json,
         "/findings/{fingerprint}": FindingPage(engine, frame, migrations, runbooks).handle,
+        "/vms/": vms.handle,
+        "/vms.csv": vms.csv,
         "/vms/{namespace}/{name}": VMPage(frame, asked["vms/{namespace}/{name}"]).handle,
         "/nodes/": NodesPage(engine, frame, under_way).handle,
-        "/nodes/{name}": NodePage(frame, drain).handle,
+        "/nodes/{name}": NodePage(frame, drain, vms).handle,
         "/networks/": network_pages.every,
         "/networks/{name}": network_pages.one,
         "/instancetypes/": instancetype_pages.every,
@@ -135,7 +140,12 @@ def routes(
 
 
 def questions(
-    engine: Engine, aggregates: Aggregates, failures: MigrationFailures, versions: Versions, instance: str
+    engine: Engine,
+    aggregates: Aggregates,
+    failures: MigrationFailures,
+    versions: Versions,
+    instance: str,
+    index: FindingIndex,
 ) -> dict[str, Any]:
     """What answers each question, by its path."""
     views: dict[str, Any] = {}
@@ -145,6 +155,8 @@ def questions(
         elif each.counted is MigrationFailures:
             version = lambda: (versions.everything, failures.version)  # noqa: E731
             views[each.path] = QuestionView(each, engine, failures, instance, version)
+        elif each.counted is FindingIndex:
+            views[each.path] = QuestionView(each, engine, index, instance, lambda: versions.everything)
         else:
             counted = aggregates.of(each.counted) if each.counted is not None else None
             views[each.path] = QuestionView(each, engine, counted, instance, lambda: versions.everything)

@@ -8,7 +8,7 @@ A `Change` is of one object: what it means for the indexes that find it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -124,6 +124,10 @@ class Cluster:
 
     def within(self, kind: type[R], namespace: str) -> Iterable[R]:
         return self._records.get(kind, {}).get(namespace, {}).values()  # type: ignore[return-value]
+
+    def names(self, kind: type[Record], namespace: str) -> Set[str]:
+        """Those of the records of a kind in one namespace."""
+        return self._records.get(kind, {}).get(namespace, {}).keys()
 
     def namespaces(self, kind: type[Record]) -> Iterable[str]:
         """Those that have records of a kind; empty text where these are cluster-wide."""

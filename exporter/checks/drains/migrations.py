@@ -79,7 +79,7 @@ def _doubled(own: VMIContext) -> Iterator[Finding]:
         message=_TEXTS.message(
             "SourcePodLeft", "failed" if last.failed else "", pod=pod.name, node=own.vmi.node, others=others
         ),
-        next=_TEXTS.next_if_short("SourcePodLeft", "named", pod=first.name) if len(left) == 1 else "",
+        next=_left_next(first.name if len(left) == 1 else "", failed=last.failed),
         node=own.vmi.node,
         since=since[0],
         since_source=since[1],
@@ -93,6 +93,12 @@ def _doubled(own: VMIContext) -> Iterator[Finding]:
             "target": last.target,
         },
     )
+
+
+def _left_next(pod: str, *, failed: bool) -> str:
+    """`pod` is the only one that is left; empty of several."""
+    said = _TEXTS.next_if_short("SourcePodLeft", "failed_named" if failed else "named", pod=pod) if pod else ""
+    return said or _TEXTS.next("SourcePodLeft", "failed" if failed else "")
 
 
 def _finding(own: VMIContext, found: Departure) -> Finding:

@@ -9,8 +9,8 @@ from ...findings.finding import VMS
 from ...findings.pages import repair_by
 from ...questions.drain import TITLES
 from ...questions.findings import FindingReport, plan_command
-from ...questions.urgency import stakes
-from ...questions.vm import NodeAnswer, Places, Verdict, VMWhole
+from ...questions.urgency import referred, stakes
+from ...questions.vm import NodeAnswer, Places, Verdict, VMWhole, changes, said
 from ...questions.vm.report import FeatureUse, InterfaceReport, SizeReport
 from ...store.kinds.virtual_machine_instance import FINAL
 from .text.layout import HERE, WIDTH, Aim, as_wide_as, indented, paragraph, step
@@ -122,7 +122,7 @@ def whole_vm(found: VMWhole, columns: int = WIDTH, aim: Aim = HERE) -> str:
 
 
 def _whole(found: VMWhole, aim: Aim) -> str:
-    parts: list[str] = [_headline(found)]
+    parts: list[str] = [_headline(found) + "".join(_verdicts(found))]
     writers: tuple[Callable[[VMWhole], Iterator[str]], ...] = (_migration, _targets, _drain, _restart, _upgrade)
     sections = [*("".join(each(found)) for each in writers), *shape(found)]
     sections.insert(0 if found.findings else len(sections), _findings(found, aim))  # none is no news
@@ -164,7 +164,6 @@ def _migration(found: VMWhole) -> Iterator[str]:
         return
     yield "Migration\n"
     by = {"vmi": "its own", "kubevirt": "KubeVirt's default", "builtin": "the default of KubeVirt's release"}
-    yield from _verdict(_of(found, "migrate"))
     if ability.strategy:
         yield paragraph(f"evictionStrategy {ability.strategy}, {by[ability.strategy_source]}.", "  ", "    ")
     if ability.features:
@@ -191,15 +190,15 @@ def _of(found: VMWhole, *acts: str) -> Verdict | None:
     return next((each for each in found.verdicts if each.act in acts), None)
 
 
-def _verdict(verdict: Verdict | None) -> Iterator[str]:
-    if verdict is None:
-        return
-    if len(verdict.whys) > 1:
-        yield paragraph(f"{verdict.head}:", "  ", "    ")
-        for why in verdict.whys:
-            yield paragraph(sentence(why), "  - ", "    ")
-    else:
-        yield paragraph(f"{': '.join((verdict.head, *verdict.whys))}.", "  ", "    ")
+def _verdicts(found: VMWhole) -> Iterator[str]:
+    """What may be done to it."""
+    for each in said(found.verdicts):
+        if len(each.whys) > 1:
+            yield paragraph(f"{each.head}:", "  ", "    ")
+            for why in each.whys:
+                yield paragraph(sentence(why), "  - ", "    ")
+        else:
+            yield paragraph(f"{': '.join((each.head, *each.whys))}.", "  ", "    ")
 
 
 def _step_once(stepped: set[tuple[str, ...]], following: str, commands: Sequence[str]) -> str:
@@ -274,14 +273,12 @@ def _restart(found: VMWhole) -> Iterator[str]:
     if (restart := found.restart) is None:
         return
     yield "At its start\n" if found.proposed else "At its next start\n"
-    loses = f", which empties its {restart.loses}" if restart.loses else ""
-    lines = [f"Waits for it (RestartRequired): {restart.required}"] if restart.required else []
-    lines += [f"Its identity changes: {restart.identity}{loses}."] if restart.identity else []
-    lines += [f"Its size may change: {each}." for each in restart.revisions]
+    if restart.required:
+        yield paragraph(f"Waits for it (RestartRequired): {restart.required}", "  ", "    ")
     verdict = _of(found, "start", "restart")
-    yield from _verdict(verdict)
-    for line in lines:
-        yield paragraph(line, "  ", "    ")
+    if verdict is None or verdict.answer != "changes":  # which says it already
+        for line in changes(restart):
+            yield paragraph(sentence(line), "  ", "    ")
     yield from _places(restart.start, "node", verdict, briefly=found.targets is not None)
 
 
@@ -317,7 +314,7 @@ def _finding(each: FindingReport, aim: Aim | None = None, *, who: bool = False) 
     yield paragraph(f"{each.severity} {each.reason}{subject}: {each.message}{old}", "  ", "    ")
     for line in stakes(each):
         yield paragraph(line, "    ", "      ")
-    yield step(each.next, each.commands, "    ")
+    yield step(each.next, each.commands, "    ", referred=referred(each.next, each.evidence))
     if each.remediation:
         yield paragraph(f"repair: {repair_by(each.remediation)}", "       ", "         ")
         if aim is not None:

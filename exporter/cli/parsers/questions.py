@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ...findings.severity import Severity
-from ...questions.asked import DrainQuery, FeaturesQuery, ImpactQuery, InstancetypesQuery, NetworksQuery
+from ...questions.asked import DrainQuery, FeaturesQuery, ImpactQuery, InstancetypesQuery, NetworksQuery, VMsQuery
 from ..options import (
     FORMATS,
     add_arguments,
@@ -248,6 +248,19 @@ def add_vm(commands: Any) -> None:
     )
 
 
+def add_vms(commands: Any) -> None:
+    _asking(
+        commands,
+        "vms",
+        VMsQuery,
+        help="List VMs with their state, findings and forbidden acts",
+        description="Prints a line for each VM, and each VMI without a VM: where it runs, how many findings it has, "
+        "and which acts a finding forbids. `steward vm` says more about one of them.",
+        epilog="Exit code: 0 all VMs are listed, 2 an incomplete answer.",
+        look={"formats": ("table", "wide", "name", "json", "yaml", "csv")},
+    )
+
+
 COMMANDS: Mapping[str, Callable[[Any], None]] = {
     "check": add_check,
     "diff": add_diff,
@@ -260,4 +273,5 @@ COMMANDS: Mapping[str, Callable[[Any], None]] = {
     "networks": add_networks,
     "status": add_status,
     "vm": add_vm,
+    "vms": add_vms,
 }

@@ -14,7 +14,8 @@ from ..question import Question
 from .context import INDEXES, KINDS, READER
 from .manifest import KINDS as OF_MANIFESTS
 from .manifest import Manifest, manifest_of, propose
-from .report import NodeAnswer, Places, Verdict, VMWhole, exit_code
+from .report import NodeAnswer, Places, Verdict, VMWhole, exit_code, said
+from .verdicts import changes
 from .view import steps
 
 __all__ = [
@@ -28,9 +29,11 @@ __all__ = [
     "Places",
     "VMWhole",
     "Verdict",
+    "changes",
     "exit_code",
     "manifest_of",
     "propose",
+    "said",
     "steps",
 ]
 

@@ -14,6 +14,7 @@ from ...domain.features.configuration import chosen as chosen_kubevirt
 from ...domain.features.indexes import TAKES
 from ...domain.features.requests import requests_of
 from ...domain.identity import owned
+from ...domain.instancetypes.indexes import REVISION
 from ...facts.record import Record, Ref
 from ...facts.rule import Request
 from ...store.cluster import Cluster
@@ -59,7 +60,7 @@ KINDS: tuple[ApiKind[Any], ...] = (
     PersistentVolume.KIND,
     Namespace.KIND,
 )
-INDEXES = tuple(dict.fromkeys((*drain.INDEXES, *OF_DEPARTURES, PART, TAKES)))
+INDEXES = tuple(dict.fromkeys((*drain.INDEXES, *OF_DEPARTURES, PART, TAKES, REVISION)))
 READER = Reading("vm", (*KINDS, *(each for each in drain.READER.reads if each not in KINDS)), INDEXES)
 
 

@@ -6,11 +6,13 @@ from collections.abc import Callable, Generator, Iterator
 
 from ...domain.features.gates import NEWEST, next_release
 from ...domain.identity import next_boot
+from ...domain.instancetypes.indexes import REVISION, revision_key
 from ...domain.instancetypes.resolving import LIVE, ReferenceMode, reference, target
 from ...engine.engine import Engine
 from ...engine.evaluate import evaluate, standing
 from ...facts.firmware import comparable
 from ...facts.matching import ROLES
+from ...facts.naming import counted, joined, kind_word, named
 from ...facts.record import Record
 from ...facts.rules import BY_ID
 from ...findings.check import Check
@@ -25,7 +27,8 @@ from ...store.kinds.node import Node
 from ...store.kinds.pod import Pod
 from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
 from ...store.kinds.storage import PersistentVolume, StorageClass
-from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.kinds.templates import VirtualMachinePool
+from ...store.kinds.virtual_machine import PROTECTION, VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...store.overlay import Overlay
@@ -35,9 +38,9 @@ from ..findings import order, supposed
 from ..impact.settings_changes import Wish, configured
 from ..question import NotThereError
 from .context import OneVM
-from .moving import not_starting_now, refused_at_start, runs_now
+from .moving import in_ending_namespace, not_starting_now, refused_at_start, runs_now
 from .places import for_start, places
-from .report import Places, RestartOutcome, UpgradeOutcome
+from .report import DeleteOutcome, Places, RestartOutcome, UpgradeOutcome
 from .shape import resolved
 
 # What the checks find of one VM, on the cluster as it is or as it would be, and which of them have no answer for it.
@@ -193,6 +196,59 @@ def _new_revisions(context: OneVM, vmi: VirtualMachineInstance) -> Iterator[str]
             yield f"it gets {what} as that is then: it has no copy of it"
         elif began is not None and each.revision_name and each.revision_name not in began.pins:
             yield f"it gets {what} by ControllerRevision {each.revision_name}, which it did not start with"
+
+
+# -- its end
+
+_USERS = (VirtualMachine, VirtualMachinePool)
+_MOST_USERS = 3  # that are named
+
+
+def deleted(context: OneVM) -> DeleteOutcome:
+    vm = context.vm
+    if vm is None:
+        then = ("no VM owns it: nothing but a replica set starts it again",)
+        return DeleteOutcome(not_now=tuple(_ending(context)), then=then)
+    unseen = tuple(filter(None, (context.blind_here(each) for each in (VirtualMachine, ControllerRevision))))
+    return DeleteOutcome(
+        refused=tuple(_needed(context, vm)),
+        protected=(f"its label {PROTECTION} protects it from deletion",) if vm.protected else (),
+        not_now=tuple(_ending(context)),
+        unseen=unseen,
+        then=tuple(_going(context, vm)),
+    )
+
+
+def _ending(context: OneVM) -> Iterator[str]:
+    """Why it ends, or waits, without anybody's doing."""
+    if any(each.deleting is not None for each in (context.vm, context.vmi) if each is not None):
+        yield "it is being deleted" if context.vm is None or context.vm.deleting is not None else "its VMI is deleted"
+    yield from in_ending_namespace(context)
+    if context.vm is not None and context.vm.locked_by:
+        yield f"{context.vm.locked_by}, a snapshot or a restore that is in progress, locks it"
+
+
+def _needed(context: OneVM, vm: VirtualMachine) -> Iterator[str]:
+    """Who needs the ControllerRevisions that garbage collection deletes with it."""
+    for each in context.view.within(ControllerRevision, vm.namespace):
+        if each.owner_uid != vm.uid or each.saved:
+            continue
+        users = context.view.sharing(REVISION, revision_key(vm.namespace, each.name))
+        names = sorted(f"{kind_word(o.ref.kind)} {o.name}" for o in users if isinstance(o, _USERS) and o.uid != vm.uid)
+        if names:
+            whom = named(names, most=_MOST_USERS)
+            yield f"its ControllerRevision {each.name}, which goes with it, is needed by {whom}"
+
+
+def _going(context: OneVM, vm: VirtualMachine) -> Iterator[str]:
+    if vm.pool:
+        yield f"VirtualMachinePool {vm.pool} makes it anew"
+    claims = context.view.within(IPAMClaim, vm.namespace)
+    own = [each for each in claims if any(owner.uid == vm.uid for owner in each.owners)]
+    addresses = [host for each in own for host in each.hosts]
+    going = [f"{counted(len(own), 'IPAMClaim')}{f' ({named(addresses)})' if addresses else ''}"] if own else []
+    going += [vm.sealed] if vm.sealed else []
+    yield f"with it go {joined([*going, 'the DataVolumes that its spec has templates of'])}"
 
 
 # -- the next release of KubeVirt

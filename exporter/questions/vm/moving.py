@@ -68,7 +68,7 @@ def not_starting_now(context: OneVM, vm: VirtualMachine, *, runs: bool) -> Itera
     """Of its next start; of a restart where it `runs`."""
     if vm.deleting is not None:
         yield "it is being deleted"
-    yield from _in_ending_namespace(context)
+    yield from in_ending_namespace(context)
     if vm.locked_by:
         yield f"{vm.locked_by}, a snapshot or a restore that is in progress, locks it"
     if runs and context.vmi is not None and context.vmi.deleting is not None:
@@ -81,12 +81,12 @@ def not_moving_now(context: OneVM, own: VMIContext) -> Iterator[str]:
     """Of a migration that somebody makes now."""
     if own.vmi.deleting is not None or (context.vm is not None and context.vm.deleting is not None):
         yield "it is being deleted"
-    yield from _in_ending_namespace(context)
+    yield from in_ending_namespace(context)
     if own.open is not None:
         yield f"its migration {own.open.name} has not ended"
 
 
-def _in_ending_namespace(context: OneVM) -> Iterator[str]:
+def in_ending_namespace(context: OneVM) -> Iterator[str]:
     namespace = context.view.named(Namespace, context.namespace, context.namespace)
     if namespace is not None and namespace.terminating:
         yield "its namespace is being deleted"

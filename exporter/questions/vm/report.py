@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import msgspec
 
+from ...facts.naming import joined
 from ...facts.record import Ref
 from ...findings.finding import Unknown
 from ...findings.severity import Severity
@@ -211,38 +213,113 @@ class RestartOutcome(msgspec.Struct, frozen=True, rename="camel"):
 
 class Objection(msgspec.Struct, frozen=True):
     """A clause about the VM, `why`. `reason` and `subject` are those of the open finding that objects, if one does.
-    `passing`: nothing is wrong by it.
+    `passing`: nothing is wrong by it. `fails`: what is judged would not work, and not only do harm.
     """
 
     reason: str
     subject: Ref | None
     why: str
     passing: bool = False
+    fails: bool = False
 
     def __str__(self) -> str:
         return f"{self.why} ({self.reason})" if self.reason else self.why
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Whether somebody may `start`, `restart` or `migrate` the VM. `answer` is `yes`, `changes` (yes, and the VM is not
-    as before), `no`, or `unknown`; `reasons` has all that forbids it, or why nobody knows.
+    """Whether somebody may `start`, `stop`, `restart`, `migrate` or `delete` the VM, `drain` its node, or `upgrade`
+    KubeVirt `to` the next release, as far as the VM is concerned. `answer` is `yes`, `changes` (yes, and the VM is not
+    as before), `no`, or `unknown`; `reasons` has all that forbids it, or why nobody knows. `then` is what comes of it,
+    in clauses, where it is done.
     """
 
     act: str
     answer: str
     reasons: tuple[Objection, ...] = ()
+    then: tuple[str, ...] = ()
+    to: str = ""
 
     @property
     def head(self) -> str:
-        done = {"start": "started", "restart": "restarted", "migrate": "migrated"}[self.act]
-        if self.answer in ("yes", "changes"):
-            return f"It can be {done}{', with changes' if self.answer == 'changes' else ''}"
-        return f"Do not {self.act} it" if self.answer == "no" else f"Whether it can be {done} is not known"
+        return _head(self, self.act)
 
     @property
     def whys(self) -> tuple[str, ...]:
-        """What speaks against it, a clause each."""
-        return () if self.answer in ("yes", "changes") else tuple(dict.fromkeys(map(str, self.reasons)))
+        """What speaks against it, or what comes of it, a clause each."""
+        return tuple(dict.fromkeys(map(str, self.reasons))) or self.then
+
+    @property
+    def fails(self) -> bool:
+        return any(each.fails for each in self.reasons)
+
+
+_OF_IT = {
+    "start": "started",
+    "restart": "restarted",
+    "stop": "stopped",
+    "migrate": "migrated",
+    "delete": "deleted",
+}  # what is done to the VM itself
+_OTHERS = {
+    ("drain", "yes"): "A drain of its node moves it",
+    ("drain", "changes"): "A drain of its node ends it",
+    ("drain", "no"): "Do not drain its node",
+    ("drain", "fails"): "A drain of its node can't move it",
+    ("drain", "unknown"): "Whether a drain of its node moves it is not known",
+    ("upgrade", "yes"): "KubeVirt can be upgraded",
+    ("upgrade", "changes"): "KubeVirt can be upgraded",
+    ("upgrade", "no"): "Do not upgrade KubeVirt",
+    ("upgrade", "unknown"): "It is not known whether KubeVirt can be upgraded",
+    ("start", "fails"): "It will not start",
+    ("migrate", "fails"): "It can't be migrated",
+}
+
+
+def _head(verdict: Verdict, *acts: str) -> str:
+    """Of several acts about which the same is said."""
+    answer = "fails" if verdict.fails else verdict.answer
+    if (other := _OTHERS.get((verdict.act, answer))) is not None:
+        return f"{other} to {verdict.to}" if verdict.to else other
+    done = [_OF_IT[each] for each in acts]
+    if answer in ("yes", "changes"):
+        return f"It can be {joined(done)}{', with changes' if answer == 'changes' else ''}"
+    if answer == "unknown":
+        return f"Whether it can be {joined(done, 'or')} is not known"
+    return f"Do not {joined(acts, 'or')} it"
+
+
+class Said(NamedTuple):
+    """What is said of some acts: `head`, and a clause for each of `whys`."""
+
+    answer: str
+    head: str
+    whys: tuple[str, ...]
+
+
+def said(verdicts: Iterable[Verdict]) -> tuple[Said, ...]:
+    """The verdicts in words, those first by which something should not be done; acts of which the same is true are in
+    one sentence.
+    """
+    found: dict[tuple[str, tuple[str, ...], str], list[Verdict]] = {}
+    for each in sorted(verdicts, key=lambda each: each.answer != "no"):
+        answer = "fails" if each.fails else each.answer
+        apart = each.act if (each.act, answer) in _OTHERS else ""
+        found.setdefault((answer, each.whys, apart), []).append(each)
+    return tuple(
+        Said(some[0].answer, _head(some[0], *(each.act for each in some)), whys) for (_, whys, _), some in found.items()
+    )
+
+
+class DeleteOutcome(msgspec.Struct, frozen=True, rename="camel"):
+    """What its deletion comes to: clauses. `refused` is whom it would harm, `protected` what rejects it, and `not_now`
+    why nobody should stop it or delete it now, though nothing is wrong by that. `then` is what goes with it.
+    """
+
+    refused: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+    not_now: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
+    then: tuple[str, ...] = ()
 
 
 class UpgradeOutcome(msgspec.Struct, frozen=True, rename="camel"):
@@ -259,8 +336,8 @@ class UpgradeOutcome(msgspec.Struct, frozen=True, rename="camel"):
 
 class VMWhole(msgspec.Struct, frozen=True, rename="camel"):
     """One VM. `vm` is null of a VMI that stands alone, `vmi` where the VM does not run. `proposed`: it is evaluated as
-    the manifest would have it. `verdicts` say whether it may be started, or restarted and migrated. `drain` is what a
-    drain of its node would do to it. `findings` are those on the VM, its VMI, its pods and its IPAMClaims, `around`
+    the manifest would have it. `verdicts` say what may be done to it, an act each. `drain` is what a drain of its node
+    would do to it. `findings` are those on the VM, its VMI, its pods and its IPAMClaims, `around`
     those on its node and its networks, `copies` those on restores and clones, of it or into it, that have not run yet
     and will duplicate what identifies a VM.
 
@@ -286,6 +363,7 @@ class VMWhole(msgspec.Struct, frozen=True, rename="camel"):
     drain_unknown: str
     restart: RestartOutcome | None
     upgrade: UpgradeOutcome
+    deletion: DeleteOutcome
     identity: VMIdentity
     interfaces: tuple[InterfaceReport, ...]
     sizes: tuple[SizeReport, ...]
@@ -300,13 +378,15 @@ class VMWhole(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def exit_code(found: VMWhole, *, whole: bool = True) -> int:
-    """0 if nothing is wrong with it, 1 if something is: it has a finding above info, must not be started, restarted or
-    migrated, or keeps its node from being drained; 2 where the answer may be incomplete: it is not `whole`. That nobody
-    can migrate it is no fault by itself, and neither is what passes, as a migration that is under way.
+    """0 if nothing is wrong with it, 1 if something is: it has a finding above info, must not be started, stopped,
+    restarted or migrated, or keeps its node from being drained; 2 where the answer may be incomplete: it is not
+    `whole`. That nobody can migrate it is no fault by itself, and neither is what passes, as a migration that is under
+    way.
     """
     blind = bool(found.unseen or found.unread or found.unanswered_in_all) or _unknown(found)
     moves = found.migration is not None and found.migration.migratable == "True"
-    judged = (each for each in found.verdicts if each.answer == "no" and (moves or each.act != "migrate"))
+    acts = ("start", "stop", "restart", *(("migrate",) if moves else ()))
+    judged = (each for each in found.verdicts if each.answer == "no" and each.act in acts)
     refused = any(not reason.passing for each in judged for reason in each.reasons)
     stays = found.drain is not None and found.drain.state == "blocked"
     stays = stays or (found.migration is not None and bool(found.migration.obstacle))

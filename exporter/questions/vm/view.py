@@ -4,20 +4,16 @@ next release, and for a VM that does not exist yet.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import msgspec
 
 from ...checks.identity.copies_ahead import CHECK as COPIES_AHEAD
-from ...domain.acts import Act
 from ...domain.drains.failures import FailedMigration
-from ...domain.drains.health import AILMENTS
 from ...engine.engine import Engine
-from ...facts.naming import counted, named
 from ...facts.record import Record
 from ...findings.advice import in_turn, key_of, places_of
-from ...findings.check import Check
 from ...findings.finding import VMS, Finding, Unknown
 from ...findings.severity import Severity
 from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
@@ -26,132 +22,12 @@ from ...store.kinds.virtual_machine import VirtualMachine
 from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..findings import FindingReport, order, reported
 from .context import OneVM, found
-from .futures import concerning, drained, restarted, start_places, unanswered, upgraded
+from .futures import concerning, deleted, drained, restarted, start_places, unanswered, upgraded
 from .moving import ability, failures, held, own_migrations, runs, runs_now, under_way
 from .places import for_migration, places
-from .report import Objection, Places, RestartOutcome, UpgradeOutcome, Verdict, VMWhole
+from .report import DeleteOutcome, Places, RestartOutcome, UpgradeOutcome, VMWhole
 from .shape import features, identity, interfaces, sizes
-
-# One verdict for each act on a VM: what its reports say of it, and every open finding whose reason forbids it.
-
-# What an act is made of: whatever forbids a part forbids the whole.
-_PARTS: Mapping[Act, frozenset[Act]] = {
-    Act.START: frozenset((Act.START, Act.RESTART)),
-    Act.RESTART: frozenset((Act.RESTART, Act.STOP, Act.START, Act.END)),
-    Act.MIGRATE: frozenset((Act.MIGRATE,)),
-}
-
-
-def verdicts(
-    found: VMWhole,
-    forbidding: Iterable[Finding],
-    checks: Iterable[Check],
-    blanks: Iterable[Unknown],
-    early: Sequence[Finding] = (),
-) -> tuple[Verdict, ...]:
-    """`forbidding` are the open findings that forbid anything to be done to the VM, `early` those that open once they
-    have lasted, and `blanks` say which checks have no answer for it.
-    """
-    forbids = list(forbidding)
-    able = {each.id: frozenset(_forbidden_by(each)) for each in checks}
-    silent = list(blanks)
-    made = []
-    for act in _acts(found):
-        no = [*_by_findings(act, forbids)]
-        said = any(each.reason in AILMENTS for each in no)  # what is the matter with its node
-        no += [Objection("", None, each) for each in _obstacles(act, found, of_node=not said)]
-        no += [Objection("", None, each, passing=True) for each in _not_now(act, found)]
-        blank = _blank([each for each in silent if able.get(each.check, frozenset()) & _PARTS[act]])
-        young = (f"{each}, which has not lasted for long enough to be reported" for each in _by_findings(act, early))
-        unknown = [Objection("", None, each) for each in dict.fromkeys((*_unseen(act, found), *blank, *young))]
-        if no:
-            made.append(Verdict(act.name.lower(), "no", tuple(no)))
-        elif unknown:
-            made.append(Verdict(act.name.lower(), "unknown", tuple(unknown)))
-        else:
-            restart = found.restart if act is not Act.MIGRATE else None
-            changes = restart is not None and bool(restart.identity or restart.revisions)
-            made.append(Verdict(act.name.lower(), "changes" if changes else "yes"))
-    return tuple(made)
-
-
-def _blank(silent: Iterable[Unknown]) -> Iterator[str]:
-    """Which checks have no answer, and why; of several causes the first, since the answer has all (`unanswered`)."""
-    by_why: dict[str, list[str]] = {}
-    for each in silent:
-        by_why.setdefault(each.why, []).append(each.check)
-    if by_why:
-        checks = sorted({check for some in by_why.values() for check in some})
-        more = f"; and {counted(len(by_why) - 1, 'more cause')}" if len(by_why) > 1 else ""
-        yield f"{named(checks)} {'have' if len(checks) > 1 else 'has'} no answer: {next(iter(by_why))}{more}"
-
-
-def _acts(found: VMWhole) -> Iterator[Act]:
-    """Those that make sense: what runs on a node is not started, and what does not is neither restarted nor moved."""
-    if found.migration is None:
-        if found.restart is not None:
-            yield Act.START
-        return
-    if found.restart is not None:
-        yield Act.RESTART
-    yield Act.MIGRATE
-
-
-def _forbidden_by(check: Check) -> Iterator[Act]:
-    for reason in check.reasons.values():
-        yield from reason.forbids.acts if reason.forbids is not None else ()
-
-
-def _by_findings(act: Act, forbidding: Iterable[Finding]) -> Iterator[Objection]:
-    for each in sorted(forbidding, key=lambda each: (each.reason, each.subject)):
-        if each.forbids is not None and not _PARTS[act].isdisjoint(each.forbids.acts):
-            yield Objection(each.reason, each.subject, each.forbids.why)
-
-
-def _obstacles(act: Act, found: VMWhole, *, of_node: bool) -> Iterator[str]:
-    ability, restart = found.migration, found.restart
-    if act is Act.MIGRATE:
-        if ability is not None and ability.obstacle and of_node:
-            yield ability.obstacle
-        if ability is not None and ability.migratable == "False":
-            why = ": ".join(filter(None, (ability.reason, ability.message)))
-            yield f"its condition LiveMigratable is False{f' ({why})' if why else ''}"
-        yield from ability.refused if ability is not None else ()
-        if found.targets is not None and found.targets.none:
-            yield "no other node could take it"
-    elif restart is not None:
-        yield from restart.refused
-        if restart.start.none:
-            yield "no node could take it"
-
-
-def _not_now(act: Act, found: VMWhole) -> tuple[str, ...]:
-    part = found.migration if act is Act.MIGRATE else found.restart
-    return part.not_now if part is not None else ()
-
-
-def _unseen(act: Act, found: VMWhole) -> Iterator[str]:
-    """Why a verdict of yes would be a guess."""
-    ability, restart = found.migration, found.restart
-    if act is Act.MIGRATE:
-        if ability is None or ability.migratable not in ("True", "False"):
-            yield "its VMI does not say yet whether it can be migrated"
-        yield from _places(found.targets)
-    elif restart is not None:
-        yield from _places(restart.start)
-    yield from (f"{each} is undecodable" for each in found.unread if each.namespace in ("", found.namespace))
-
-
-def _places(places: Places | None) -> Iterator[str]:
-    if places is None:
-        return
-    if places.unknown:
-        yield places.unknown
-    elif not places.fitting and not places.none:
-        yield "no node is known that could take it"
-    if places.unless:
-        yield f"nodes may be ruled out by {places.unless}"
-
+from .verdicts import verdicts
 
 _REPORTS = 50  # made between two looks at the event loop: a VM may have any number of IPAMClaims
 _MOST_AROUND = 20
@@ -222,6 +98,7 @@ def whole(
         drain_unknown="",
         restart=start,
         upgrade=upgrade,
+        deletion=deleted(context) if not context.proposed else DeleteOutcome(),
         identity=identity(context),
         interfaces=tuple(interfaces(context)),
         sizes=tuple(sizes(context)),

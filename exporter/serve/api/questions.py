@@ -65,6 +65,10 @@ class QuestionView(Generic[Asked, Answer]):
             return await self._made(asked, asked, self._counted)
         return question.narrowed(await self._made(None, asked, self._counted), asked)
 
+    async def every(self, asked: Asked) -> Answer:
+        """More than one answer shows, for who asks: it is not kept. Raises NotThereError and UnaskableError."""
+        return await in_turns(self.question.steps(self._engine, self._counted, asked))
+
     async def _made(self, key: Hashable, asked: Asked, counted: Any) -> Answer:
         steps = self.question.bounded or self.question.steps
         return await self._shared.get(key, lambda: in_turns(steps(self._engine, counted, asked)))

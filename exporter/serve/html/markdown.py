@@ -155,6 +155,9 @@ def _add(blocks: list[RunbookBlock], tokens: list[Token], known: frozenset[str])
             blocks.append(RunbookBlock([]))  # what follows a list is about all again
             return
     about = _led(tokens, known)
+    if about and blocks and blocks[-1].tokens[-1:] and blocks[-1].tokens[-1].type == "heading_close":
+        blocks[-1] = RunbookBlock([*blocks[-1].tokens, *tokens], about)  # who has no part of it needs no heading
+        return
     if about is not None or not blocks or tokens[0].type == "heading_open":
         blocks.append(RunbookBlock(list(tokens), about or frozenset()))
     else:

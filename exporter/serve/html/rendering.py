@@ -23,6 +23,7 @@ from ...findings.causes import Reference
 from ...questions.causes import AcknowledgedReport, CauseReport, acknowledged_text
 from ...questions.commands import in_parts
 from ...questions.urgency import pages, stakes
+from ...questions.vms import acts_by_why
 from ...version import installed
 from ..server.sending import send
 
@@ -136,6 +137,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "href": href,
     "segment": _part,
     "in_parts": in_parts,
+    "forbidden": acts_by_why,
     "stakes": stakes,
     "pages": pages,
     "counted": counted,

@@ -291,14 +291,14 @@ class Exports:
 
 
 async def _csv(listing: Listing, findings: Iterable[Finding]) -> AsyncIterator[bytes]:
-    yield _lines([_COLUMNS])
+    yield lines([_COLUMNS])
     rest = iter(findings)
     while part := tuple(islice(rest, _PART)):
-        yield _lines(_row(listing.report_of(each)) for each in part)
+        yield lines(_row(listing.report_of(each)) for each in part)
         await asyncio.sleep(0)
 
 
-def _lines(rows: Iterable[Iterable[str]]) -> bytes:
+def lines(rows: Iterable[Iterable[str]]) -> bytes:
     text = io.StringIO()
     csv.writer(text, lineterminator="\r\n").writerows([cell(each) for each in row] for row in rows)
     return text.getvalue().encode("utf-8", "replace")

@@ -11,9 +11,10 @@ from aiohttp import web
 from ...domain.instancetypes.resolving import ReferenceMode
 from ...engine.engine import Engine
 from ...engine.turn import in_turns
+from ...facts.rules import BY_ID
 from ...findings.advice import in_turn
 from ...findings.finding import Finding
-from ...questions.asked import FeaturesQuery, InstancetypesQuery, NetworksQuery, VMQuery
+from ...questions.asked import FeaturesQuery, InstancetypesQuery, NetworksQuery, VMQuery, VMsQuery
 from ...questions.features import Features
 from ...questions.features.report import BITES, MIGRATES
 from ...questions.findings import Filter
@@ -22,13 +23,14 @@ from ...questions.nearest import nearest
 from ...questions.networks import STATES, Networks
 from ...questions.question import NotThereError
 from ...questions.search import MOST_HITS, SearchHits, steps
-from ...questions.vm import VMWhole
+from ...questions.vm import VMWhole, changes, said
 from ..access.viewer import visible_to
 from ..api.questions import QuestionView
 from ..html.rendering import href
 from ..reports.listing import Listing
 from ..server.query import only, single_in
 from .frame import Frame
+from .vms import VMsPage
 
 _ROWS = 100  # of a list
 _BY_MODE = {
@@ -60,6 +62,8 @@ class VMPage:
                 await asyncio.sleep(0)
         values = {
             "vm": vm,
+            "said": said(vm.verdicts),
+            "changes": tuple(changes(vm.restart)) if vm.restart is not None else (),
             "links": self._frame.outside.of(
                 "VirtualMachine" if vm.vm else "VirtualMachineInstance",
                 *(namespace, name),
@@ -74,8 +78,8 @@ class VMPage:
 class NetworkPages:
     """/networks/ and /networks/NAME."""
 
-    def __init__(self, frame: Frame, view: QuestionView[NetworksQuery, Networks]) -> None:
-        self._frame, self._view = frame, view
+    def __init__(self, frame: Frame, view: QuestionView[NetworksQuery, Networks], vms: VMsPage) -> None:
+        self._frame, self._view, self._vms = frame, view, vms
 
     async def every(self, request: web.Request) -> web.StreamResponse:
         networks = await self._view.answer()
@@ -96,6 +100,7 @@ class NetworkPages:
             "one": name,
             "links": self._frame.outside.of("Network", "", name, network=name),
             **await _findings(listing, Filter(network=frozenset((name,)))),
+            **await self._vms.about(VMsQuery(network=(name,))),
         }
         return await self._frame.page(request, "networks.html", values, here="/networks/")
 
@@ -103,8 +108,8 @@ class NetworkPages:
 class InstancetypePages:
     """/instancetypes/ and /instancetypes/NAME, for one of a namespace NAMESPACE/NAME; preferences too."""
 
-    def __init__(self, frame: Frame, view: QuestionView[InstancetypesQuery, Instancetypes]) -> None:
-        self._frame, self._view = frame, view
+    def __init__(self, frame: Frame, view: QuestionView[InstancetypesQuery, Instancetypes], vms: VMsPage) -> None:
+        self._frame, self._view, self._vms = frame, view, vms
 
     async def every(self, request: web.Request) -> web.StreamResponse:
         found = await self._view.answer()
@@ -119,15 +124,21 @@ class InstancetypePages:
             return await _missing(
                 self._frame, request, "instancetype and no preference", name, known, "/instancetypes/"
             )
-        values = {"instancetypes": found, "shown": found.objects[:_ROWS], "one": name, "by_mode": _BY_MODE}
+        values = {
+            "instancetypes": found,
+            "shown": found.objects[:_ROWS],
+            "one": name,
+            "by_mode": _BY_MODE,
+            **await self._vms.about(VMsQuery(instancetype=(name,))),
+        }
         return await self._frame.page(request, "instancetypes.html", values, here="/instancetypes/")
 
 
 class FeaturePages:
     """/features/ and /features/NAME, of a feature or a feature gate."""
 
-    def __init__(self, frame: Frame, view: QuestionView[FeaturesQuery, Features]) -> None:
-        self._frame, self._view = frame, view
+    def __init__(self, frame: Frame, view: QuestionView[FeaturesQuery, Features], vms: VMsPage) -> None:
+        self._frame, self._view, self._vms = frame, view, vms
 
     async def every(self, request: web.Request) -> web.StreamResponse:
         features = await self._view.answer()
@@ -158,6 +169,7 @@ class FeaturePages:
             "bites": BITES,
             "migrates": MIGRATES,
             **await _findings(listing, Filter(feature=frozenset((name,)))),
+            **(await self._vms.about(VMsQuery(feature=(name,))) if name in BY_ID else {}),
         }
         return await self._frame.page(request, "features.html", values, here="/features/")
 

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from ...engine.engine import Engine
 from ...facts.record import Ref
-from ...questions.asked import DrainQuery, ImpactQuery
+from ...questions.asked import DrainQuery, ImpactQuery, VMsQuery
 from ...questions.drain import STAYS, TITLES, Drain, NodeReport, VMReport, node_names
 from ...questions.findings import Filter
 from ...questions.impact import PARAMETERS, Impact, SubjectOutcome
@@ -19,6 +19,7 @@ from ..api.questions import DrainUnderWay, QuestionView
 from ..html.rendering import counted
 from ..server.query import asked_in
 from .frame import Frame
+from .vms import VMsPage
 
 _MOST_CHOICES = 500
 _FINE = ("waiting", "terminating", "external", "arriving")
@@ -86,8 +87,8 @@ class NodesPage:
 class NodePage:
     """/nodes/NAME: what is found of one node, and what a drain of it would do."""
 
-    def __init__(self, frame: Frame, view: QuestionView[DrainQuery, Drain]) -> None:
-        self._frame, self._view = frame, view
+    def __init__(self, frame: Frame, view: QuestionView[DrainQuery, Drain], vms: VMsPage) -> None:
+        self._frame, self._view, self._vms = frame, view, vms
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"]
@@ -103,6 +104,7 @@ class NodePage:
             "links": self._frame.outside.of("Node", "", name, node=name),
             "findings": [listing.report_of(each) for each in own[:_SHOWN]],
             "in_all": len(own),
+            **await self._vms.about(VMsQuery(node=(name,))),
         }
         return await self._frame.page(request, "node.html", values, here="/nodes/")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import islice
 
@@ -12,119 +12,19 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ...engine.engine import Engine
-from ...engine.open_cause import SortedKeys
 from ...facts.record import Ref
 from ...findings.causes import Acknowledgement
 from ...findings.finding import Finding
 from ...findings.severity import Severity
 from ...questions.causes import CauseReport, HistoryReport, KnownCause, ended, history_of
+from ...questions.finding_index import FindingIndex
 from ...questions.findings import Filter, FindingReport, order
-from ...questions.selection import AGES, FACETS, Counts, Selection, value_of
+from ...questions.selection import Counts, Selection
 from ...store.kinds.namespace import Namespace
 from ..access.viewer import Proofs, Visible
 from .listing import Chooser, Encoded, Fleet, Listing, Picture
 from .result_cache import Shared, Versions
 from .tenant import ByNamespace, Tenant
-
-# The open findings by what a page asks for, kept by each change: no page looks through all of them for a few.
-
-_Object = tuple[str, str, str]  # kind, namespace, name
-_OF_VM = ""  # in place of a kind: all findings of the VM of that name
-_KEPT = tuple(name for name in FACETS if name != "since")
-
-
-class FindingIndex:
-    def __init__(self, engine: Engine) -> None:
-        self._findings: dict[str, Finding] = {}  # by fingerprint
-        self._about: dict[_Object, Finding | dict[str, Finding]] = {}  # most objects have one
-        self._counts: Counts = {name: Counter() for name in _KEPT}
-        self._ages: SortedKeys[tuple[float, str]] = SortedKeys()
-        self._publish((), engine.findings())
-        engine.listen(self._publish)
-
-    def __len__(self) -> int:
-        return len(self._findings)
-
-    def get(self, fingerprint: str) -> Finding | None:
-        return self._findings.get(fingerprint)
-
-    def about(self, ref: Ref) -> list[Finding]:
-        """Those whose subject it is."""
-        return self._of((ref.kind, ref.namespace, ref.name))
-
-    def of_vm(self, namespace: str, name: str) -> list[Finding]:
-        """Those about one VM, whichever of its objects is the subject."""
-        return self._of((_OF_VM, namespace, name))
-
-    def severities(self) -> Counter[str]:
-        """How many findings there are of each severity."""
-        return self._counts["severity"]
-
-    def counts(self, moment: float) -> Counts:
-        """How many findings have each value, by facet; `moment` is in seconds since 1970."""
-        since: Counter[str] = Counter()
-        left = len(self)
-        for name, most in AGES.items():
-            older = self._ages.below((moment - most, "~")) if most != float("inf") else 0
-            since[name], left = left - older, older
-        return {**{name: +counter for name, counter in self._counts.items()}, "since": +since}
-
-    def _of(self, key: _Object) -> list[Finding]:
-        found = self._about.get(key, {})
-        return list(found.values()) if isinstance(found, dict) else [found]
-
-    def _publish(self, gone: Iterable[Finding], come: Iterable[Finding]) -> None:
-        for finding in gone:
-            self._remove(finding.fingerprint)
-        for finding in come:
-            self._remove(finding.fingerprint)  # two partitions may have found one, one after another
-            self._findings[finding.fingerprint] = finding
-            self._ages.add(_age(finding))
-            for name, value in _values(finding):
-                self._counts[name][value] += 1
-            for key in _keys(finding):
-                self._put(key, finding)
-
-    def _put(self, key: _Object, finding: Finding) -> None:
-        there = self._about.get(key)
-        if there is None:
-            self._about[key] = finding
-        elif isinstance(there, dict):
-            there[finding.fingerprint] = finding
-        else:
-            self._about[key] = {there.fingerprint: there, finding.fingerprint: finding}
-
-    def _remove(self, fingerprint: str) -> None:
-        finding = self._findings.pop(fingerprint, None)
-        if finding is None:
-            return
-        self._ages.remove(_age(finding))
-        for name, value in _values(finding):
-            self._counts[name][value] -= 1
-            if not self._counts[name][value]:
-                del self._counts[name][value]
-        for key in _keys(finding):
-            there = self._about[key]
-            if isinstance(there, dict):
-                del there[fingerprint]
-            if not isinstance(there, dict) or not there:
-                del self._about[key]
-
-
-def _age(finding: Finding) -> tuple[float, str]:
-    return finding.since or 0.0, finding.fingerprint
-
-
-def _values(finding: Finding) -> Iterator[tuple[str, str]]:
-    return ((name, value) for name in _KEPT if (value := value_of(finding, name, 0.0)))
-
-
-def _keys(finding: Finding) -> Iterator[_Object]:
-    subject = finding.subject
-    yield subject.kind, subject.namespace, subject.name
-    if finding.vm:
-        yield _OF_VM, subject.namespace, finding.vm
-
 
 _PART = 50  # findings encoded at once
 _MOST_ENDED = 100  # causes that are named
@@ -141,7 +41,7 @@ class WholeListing(Listing):
 
     def __init__(self, engine: Engine, picture: Picture) -> None:
         super().__init__(engine, picture)
-        self._index = FindingIndex(engine)
+        self.index = FindingIndex(engine)
         self._kept = Shared[bool, list[CauseReport]](
             lambda: (engine.causes.version, engine.clock() // _MINUTE, self.acknowledged()),
             lambda each: 1000 * len(each),
@@ -164,19 +64,19 @@ class WholeListing(Listing):
         return next(iter(found), None)
 
     async def counts(self, wanted: Selection) -> Counts:
-        return self._index.counts(wanted.moment) if wanted.anything else await super().counts(wanted)
+        return self.index.counts(wanted.moment) if wanted.anything else await super().counts(wanted)
 
     async def severities(self) -> Counter[str]:
-        return self._index.severities()
+        return self.index.severities()
 
     async def find(self, fingerprint: str) -> Finding | None:
-        return self._index.get(fingerprint)
+        return self.index.get(fingerprint)
 
     async def about(self, ref: Ref) -> list[Finding]:
-        return sorted(self._index.about(ref), key=order)
+        return sorted(self.index.about(ref), key=order)
 
     async def of_vm(self, namespace: str, name: str) -> list[Finding]:
-        return sorted(self._index.of_vm(namespace, name), key=order)
+        return sorted(self.index.of_vm(namespace, name), key=order)
 
     async def ended(self) -> list[CauseReport]:
         return await self._kept.get(False, self._ended)
@@ -236,6 +136,11 @@ class Listings:
         self._everything = WholeListing(engine, Fleet(engine, versions))
         self._by_namespace, self._proofs = ByNamespace(engine), Proofs(engine)
         self._tenants: OrderedDict[Visible, TenantListing] = OrderedDict()
+
+    @property
+    def index(self) -> FindingIndex:
+        """Of everything."""
+        return self._everything.index
 
     def namespaces(self) -> set[str]:
         """All that are known."""

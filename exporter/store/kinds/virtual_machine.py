@@ -67,8 +67,13 @@ _CRITICAL = ("system-cluster-critical", "system-node-critical")
 _NOT_STARTED_FOR_ITS_DISKS = ("Provisioning", "WaitingForVolumeBinding", "DataVolumeError", "ErrorPvcNotFound")
 
 
+PROTECTION = "kubevirt.io/vm-delete-protection"
+"""A policy of kubevirt/ssp-operator rejects the deletion of a VM with it (internal/operands/vm-delete-protection)."""
+
+
 class _Labels(Wire, frozen=True, gc=False):
     restored_by: str | None = field(name="velero.io/restore-name", default=None)
+    protected: str | None = field(name=PROTECTION, default=None)
 
 
 class _Annotations(Wire, frozen=True, gc=False):
@@ -159,6 +164,7 @@ class VirtualMachine(Record, frozen=True, gc=False):
     drain_stop: DrainStop | None  # that it was stopped for the drain of a node, by its annotation
     set_by: tuple[str, ...]  # then the field managers of its run strategy, as far as its managedFields say
     locked_by: str  # the snapshot or restore that is in progress, by its status
+    protected: bool  # from deletion, by its label
     invalid: str  # why KubeVirt can't take it at all; empty where it can
 
     @property
@@ -262,6 +268,7 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         drain_stop=stop,
         set_by=tuple(sorted(set_by(bytes(meta.managed_fields), stop.field))) if stop is not None else (),
         locked_by=status.snapshot_in_progress or status.restore_in_progress or "",
+        protected=meta.labels is not None and meta.labels.protected in ("true", "True"),
         invalid=_invalid(spec),
     )
 

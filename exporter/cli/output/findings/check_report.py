@@ -13,7 +13,7 @@ from ....findings.severity import Severity
 from ....offline.source import command, named_lists
 from ....questions.causes import CauseReport, acknowledged_text
 from ....questions.findings import FindingReport, Report, plan_command, worst
-from ....questions.urgency import pages, stakes
+from ....questions.urgency import pages, referred, stakes
 from ....sidecar import ReportedRepair
 from ....store.kind import ApiKind
 from ....store.source import FILE, SyncState
@@ -246,6 +246,8 @@ def _advice(finding: FindingReport, listed: Sequence[FindingReport], how: Presen
         same = all((each.next, each.commands) == (finding.next, finding.commands) for each in listed)
         of = "" if same else f" for {_subject(finding)}"
         yield sentence(finding.next, f"{_UNDER}next{of}: ", how.columns)
+        for line in referred(finding.next, finding.evidence):
+            yield sentence(line, _UNDER, how.columns)
     yield to_run(finding.commands, _UNDER)
     if finding.repairs:
         for each in finding.repairs:

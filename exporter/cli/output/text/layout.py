@@ -89,11 +89,14 @@ def to_run(commands: Iterable[str], margin: str, prompt: str = "$ ") -> str:
     return text
 
 
-def step(following: str, commands: Iterable[str], margin: str, columns: int | None = None) -> str:
-    """What to do next, and the commands to copy, which are not broken."""
+def step(
+    following: str, commands: Iterable[str], margin: str, columns: int | None = None, *, referred: Iterable[str] = ()
+) -> str:
+    """What to do next, what that refers to, and the commands to copy, which are not broken."""
     if not following:
         return ""
-    return paragraph(following, f"{margin}=> ", columns=columns) + to_run(commands, f"{margin}   ", "")
+    also = "".join(paragraph(each, f"{margin}   ", f"{margin}     ", columns=columns) for each in referred)
+    return paragraph(following, f"{margin}=> ", columns=columns) + also + to_run(commands, f"{margin}   ", "")
 
 
 # Tables of which nothing is left out: a terminal that is too narrow for a row gets it in several lines.
@@ -209,7 +212,7 @@ def yaml_of(report: Any) -> str:
 # Commands to copy, for the cluster that was asked: with the kubeconfig, context, dump or steward that was given.
 
 _CLIENT = re.compile(r"(?<![\w./-])(kubectl|virtctl)(?= )")
-_LOOKS = "check|drain|explain|features|ignore|impact|instancetypes|networks|status|vm"
+_LOOKS = "check|drain|explain|features|ignore|impact|instancetypes|networks|status|vms?"
 _REPAIRS = "apply|approve|clean|pause|plan|resume|undo"  # `ledger` and `role` ask no cluster
 _STEWARD = re.compile(rf"(?<![\w./-])steward (?:({_LOOKS})|reconcile (?:{_REPAIRS}))(?![\w-])")
 

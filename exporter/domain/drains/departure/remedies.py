@@ -124,7 +124,7 @@ _BY_REASON = {
     "MigrationHanging/SourceHandler": _does((_HANDLERS, _MIGRATIONS, _EVENTS)),
     "MigrationHanging/SourceNode": _does((_NODES, _HANDLERS, _MIGRATIONS)),
     "RequestOnSchedulableNode": _does((_VMI, _CANCEL)),
-    "RequestOnSchedulableNode/Kept": _does((_VMI, _MIGRATIONS)),
+    "RequestOnSchedulableNode/Kept": _does((_VMI, _MIGRATIONS), Act.MIGRATE),  # which KubeVirt does
     "RequestOnSchedulableNode/Blocked": _does((_VMI, _MIGRATIONS)),
     "RequestQueued": _does((_RUNNING, _LIMITS)),
     "RequestByWorkloadUpdate": _does((_MIGRATIONS,)),

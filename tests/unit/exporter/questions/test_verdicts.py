@@ -11,10 +11,10 @@ from exporter.cli.output.vm import whole_vm
 from exporter.domain.acts import Act, Among
 from exporter.engine.evaluate import at_once
 from exporter.findings.check import Check
-from exporter.findings.finding import Finding
+from exporter.findings.finding import VMS, Finding
 from exporter.questions import vm
 from exporter.questions.vm import Verdict
-from exporter.questions.vm.view import verdicts
+from exporter.questions.vm.verdicts import verdicts
 from exporter.store.cluster import Cluster
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
@@ -31,12 +31,18 @@ from ....rows import full
 COVERS = {
     "start": {Act.START, Act.RESTART},
     "restart": {Act.START, Act.STOP, Act.RESTART, Act.END},
+    "stop": {Act.STOP, Act.END},
     "migrate": {Act.MIGRATE},
+    "drain": {Act.DRAIN},
+    "upgrade": set(),
+    "delete": {Act.DELETE},  # of what is about the VM
 }
+# To delete another object than the VM is no act on the VM.
+ON_VMS = set().union(*COVERS.values()) - {Act.DELETE}
 FORBIDDING = [
     check
     for check in CHECKS
-    if any(each.forbids and set().union(*COVERS.values()) & set(each.forbids.acts) for each in check.reasons.values())
+    if any(each.forbids and ON_VMS & set(each.forbids.acts) for each in check.reasons.values())
 ]
 
 
@@ -119,22 +125,24 @@ def said(verdicts: tuple[Verdict, ...], finding: Finding, text: str) -> set[str]
     for each in verdicts:
         if COVERS[each.act].isdisjoint(finding.forbids.acts):
             continue
+        if each.act == "delete" and finding.subject.kind not in VMS:
+            continue
         assert each.answer == "no", (each, finding.reason)
-        assert finding.reason in {one.reason for one in each.reasons}, (each, finding.reason)
-        assert finding.forbids.why in " ".join(each.whys)
-        assert f"Do not {each.act} it:" in text
+        reasons = {one.reason: one for one in each.reasons}
+        assert finding.reason in reasons, (each, finding.reason)
+        assert finding.forbids.why in " ".join(each.whys) or reasons[finding.reason].fails
         assert f"({finding.reason})" in text
+        (sentence,) = [
+            one for one in vm.said(verdicts) if set(each.whys) == set(one.whys) and f" {each.act}" in one.head
+        ]
+        assert f"  {sentence.head}:" in text
         acts.add(each.act)
     return acts
 
 
 @each_of("check", named(FORBIDDING, lambda check: check.id))
 def test_each_reason_that_forbids_an_act_is_said_in_each_of_its_cases(check: Check) -> None:
-    silent = {
-        name
-        for name, each in check.reasons.items()
-        if each.forbids and set().union(*COVERS.values()) & set(each.forbids.acts)
-    }
+    silent = {name for name, each in check.reasons.items() if each.forbids and ON_VMS & set(each.forbids.acts)}
     for case in CASES_OF[check].values():
         if case["finds"] == []:
             continue
@@ -195,16 +203,20 @@ def answers(stage: OneVMStage) -> dict[str, str]:
 
 
 def test_what_stands_in_nobodys_way() -> None:
-    assert answers(OneVMStage(*running())) == {"restart": "yes", "migrate": "yes"}
+    every = ("restart", "stop", "migrate", "drain", "upgrade", "delete")
+    assert answers(OneVMStage(*running())) == dict.fromkeys(every, "yes")
+    assert "It can be restarted and migrated." in whole_vm(OneVMStage(*running()).take())
     halted = running()[0] | {"runStrategy": "Halted"}
-    assert answers(OneVMStage(halted)) == {"start": "yes"}
+    assert answers(OneVMStage(halted)) == dict.fromkeys(("start", "upgrade", "delete"), "yes")
     assert "It can be started." in whole_vm(OneVMStage(halted).take())
 
 
 def test_a_restart_after_which_it_is_another_is_forbidden_by_its_finding() -> None:
     other, vmi, pod = running()
     found = OneVMStage(other | {"uuid": "22222222-2222-4333-8444-000000000097"}, vmi, pod).take()
-    assert {each.act: each.answer for each in found.verdicts} == {"restart": "no", "migrate": "yes"}
+    said = {each.act: each.answer for each in found.verdicts}
+    assert {act for act, answer in said.items() if answer != "yes"} == {"restart", "stop"}
+    assert (said["restart"], said["stop"]) == ("no", "no")
     assert "firmware UUID becomes" in whole_vm(found, 10_000)
 
 
@@ -214,24 +226,29 @@ def test_what_nothing_forbids_and_changes_it_is_a_yes_with_changes() -> None:
     for changed in ({"identity": "another"}, {"revisions": ("a copy",)}):
         restart = msgspec.structs.replace(found.restart, **changed)
         said = verdicts(msgspec.structs.replace(found, restart=restart), (), (), ())
-        assert [(each.act, each.answer) for each in said] == [("restart", "changes"), ("migrate", "yes")]
-        assert (said[0].head, said[0].whys) == ("It can be restarted, with changes", ())
+        assert [each.act for each in said if each.answer == "changes"] == ["restart", "stop"]
+        assert (said[0].head, said[0].whys) == ("It can be restarted, with changes", tuple(vm.changes(restart)))
 
 
 def test_without_a_node_it_is_no() -> None:
     stage = OneVMStage(*running(), nodes=[node("node01", taints=["gpu:NoSchedule"])])
-    (restart, migrate) = stage.take().verdicts
-    assert (restart.answer, migrate.answer) == ("no", "no")
-    assert "no other node could take it" in migrate.whys
+    said = {each.act: each for each in stage.take().verdicts}
+    assert {said[each].answer for each in ("restart", "stop", "migrate")} == {"no"}
+    assert "no other node could take it" in said["migrate"].whys
+    assert "it would not start again: no node could take it" in said["stop"].whys
 
 
 def test_what_is_not_seen_is_no_yes() -> None:
     for kind in ("Node", "KubeVirt", "VirtualMachineInstance"):
         found = OneVMStage(*running(), unseen=[kind]).take()
-        assert {each.answer for each in found.verdicts} <= {"unknown", "no"}, kind
-        unknown = [why for each in found.verdicts if each.answer == "unknown" for why in each.whys]
+        needs = [each for each in found.verdicts if each.act not in ("upgrade", "delete")]
+        assert {each.answer for each in needs} <= {"unknown", "no"}, kind
+        unknown = [why for each in needs if each.answer == "unknown" for why in each.whys]
         assert "could take it" not in " ".join(unknown)
-    assert answers(OneVMStage(*running(migratable="Unknown"))) == {"restart": "yes", "migrate": "unknown"}
+    said = answers(OneVMStage(*running(migratable="Unknown")))
+    assert (said["restart"], said["stop"], said["migrate"]) == ("yes", "yes", "unknown")
+    assert answers(OneVMStage(*running(), unseen=["KubeVirt"]))["upgrade"] == "unknown"
+    assert answers(OneVMStage(*running(), unseen=["ControllerRevision"]))["delete"] == "unknown"
 
 
 def unpassing(stage: OneVMStage) -> dict[str, bool]:
@@ -245,11 +262,14 @@ def test_what_ends_by_itself_or_is_as_its_owner_wants_it_is_no_yes_and_no_fault(
     moving = {"kind": "VirtualMachineInstanceMigration", "name": "m", "vmi": "a", "phase": "Running"}
     assert unpassing(OneVMStage(*running(), moving)) == {"migrate": False}
     assert unpassing(OneVMStage(vm_row | {"runStrategy": "Once"}, *rest)) == {"restart": False}
-    assert unpassing(OneVMStage(vm_row | {"deleting": True}, *rest)) == {"restart": False, "migrate": False}
+    of_all = dict.fromkeys(("restart", "stop", "migrate", "delete"), False)
+    assert unpassing(OneVMStage(vm_row | {"deleting": True}, *rest)) == of_all
     ending = {"kind": "Namespace", "name": "ns", "deleting": True}
-    assert unpassing(OneVMStage(*running(), ending)) == {"restart": False, "migrate": False}
+    assert unpassing(OneVMStage(*running(), ending)) == of_all
     locked = {"runStrategy": "Halted", "over": {"status": {"restoreInProgress": "r1"}}}
-    assert unpassing(OneVMStage(vm_row | locked)) == {"start": False}
+    assert unpassing(OneVMStage(vm_row | locked)) == {"start": False, "delete": False}
+    protected = {"over": {"metadata": {"labels": {"kubevirt.io/vm-delete-protection": "True"}}}}
+    assert unpassing(OneVMStage(vm_row | protected, *rest)) == {"delete": False}
     assert vm.exit_code(OneVMStage(*running(), moving).take()) == 0
 
 
@@ -259,7 +279,8 @@ def test_without_its_nad_it_neither_starts_nor_migrates_whether_or_not_a_finding
     assert found.drain is not None
     assert (found.drain.state, found.drain.reason) == ("blocked", "NadMissing")
     named = running()[0] | {"runStrategy": "Halted", "networks": {"n": "ns/gone"}}
-    assert answers(OneVMStage(named)) == {"start": "no"}
+    assert answers(OneVMStage(named))["start"] == "no"
+    assert "It will not start:" in whole_vm(OneVMStage(named).take())
     assert vm.exit_code(OneVMStage(named).take()) == 1
 
 
@@ -287,3 +308,40 @@ def test_what_has_only_just_begun_leaves_a_verdict_open() -> None:
     evaluation.now += 61
     evaluation.evaluate()
     assert answer()[0] == "no"
+
+
+STARTED_BY = {
+    "Always": "KubeVirt starts it again after a shutdown in the guest, and not after virtctl stop",
+    "Once": "KubeVirt doesn't start it again",
+    "Manual": "KubeVirt doesn't start it again",
+    "RerunOnFailure": "KubeVirt starts it again after a failure, and not after virtctl stop or a shutdown in the guest",
+}
+
+
+def test_a_stop_says_who_starts_it_again_by_its_run_strategy() -> None:
+    vm_row, *rest = running()
+    for strategy, again in STARTED_BY.items():
+        found = OneVMStage(vm_row | {"runStrategy": strategy}, *rest).take()
+        (stop,) = [each for each in found.verdicts if each.act == "stop"]
+        assert (stop.answer, stop.then) == ("yes", (again,)), strategy
+    for strategy, why in (("Halted", "it is being stopped already"), ("WaitAsReceiver", "virtctl stop does nothing")):
+        found = OneVMStage(vm_row | {"runStrategy": strategy}, *rest).take()
+        (stop,) = [each for each in found.verdicts if each.act == "stop"]
+        assert stop.answer == "no"
+        assert why in " ".join(stop.whys), strategy
+
+
+def test_a_deletion_says_what_goes_with_it_and_who_else_needs_that() -> None:
+    vm_row, *rest = running()
+    claim = {"kind": "IPAMClaim", "name": "a.n", "vm": "a", "owner": "vm-a", "ips": ["10.0.0.5/24"]}
+    found = OneVMStage(vm_row, *rest, claim).take()
+    (delete,) = [each for each in found.verdicts if each.act == "delete"]
+    assert delete.then == ("with it go 1 IPAMClaim (10.0.0.5) and the DataVolumes that its spec has templates of",)
+    of = {"apiVersion": "instancetype.kubevirt.io/v1beta1", "kind": "VirtualMachineClusterInstancetype", "spec": {}}
+    revision = {"kind": "ControllerRevision", "name": "rev", "vm": "a", "owner": "vm-a", "of": of}
+    size = {"name": "small", "revisionName": "rev"}
+    other = {"kind": "VirtualMachine", "name": "b", "uid": "vm-b", "networks": {}, "instancetype": size}
+    found = OneVMStage(vm_row, *rest, revision, other).take()
+    (delete,) = [each for each in found.verdicts if each.act == "delete"]
+    assert delete.answer == "no"
+    assert "its ControllerRevision rev, which goes with it, is needed by VM b" in delete.whys

@@ -97,9 +97,10 @@ async def test_the_api_answers_on_one_vm(http: aiohttp.ClientSession) -> None:
     assert (found["drain"]["state"], found["drain"]["reason"]) == ("blocked", "NotMigratable")
     assert found["interfaces"][0]["claimed"] == ["10.0.0.7/16"]
     assert (found["unseen"], found["unansweredInAll"]) == ([], 0)
-    restart, migrate = found["verdicts"]
-    assert restart == {"act": "restart", "answer": "yes", "reasons": []}
-    assert (migrate["act"], migrate["answer"]) == ("migrate", "no")
+    verdicts = {each["act"]: each for each in found["verdicts"]}
+    assert verdicts["restart"] == {"act": "restart", "answer": "yes", "reasons": [], "then": [], "to": ""}
+    migrate = verdicts["migrate"]
+    assert (migrate["answer"], verdicts["drain"]["answer"], verdicts["delete"]["answer"]) == ("no", "no", "yes")
     assert [each["why"] for each in migrate["reasons"]] == [
         "its condition LiveMigratable is False (DisksNotLiveMigratable)",
         "no other node could take it",
@@ -162,11 +163,20 @@ def written(folder: Path, rows: list[Row], name: str = "dump.json") -> str:
 
 WHOLE = """\
 VM ns/web is on node01 since 2026-05-04T08:12:31Z (by its creation).
-
-Migration
-  Do not migrate it:
+  It can't be migrated:
   - its condition LiveMigratable is False (DisksNotLiveMigratable).
   - no other node could take it.
+  A drain of its node can't move it: The VMI can't be live-migrated
+    (DisksNotLiveMigratable), and its strategy allows no shutdown. KubeVirt
+    would reject its evictions.
+  It can be restarted.
+  It can be stopped: KubeVirt starts it again after a shutdown in the guest, and
+    not after virtctl stop.
+  KubeVirt can be upgraded to v1.8.0.
+  It can be deleted: with it go 1 IPAMClaim (10.0.0.7) and the DataVolumes that
+    its spec has templates of.
+
+Migration
   evictionStrategy LiveMigrate, its own.
 
 Where it could migrate to
@@ -191,7 +201,6 @@ If its node is drained
        virtctl restart -n ns web
 
 At its next start
-  It can be restarted.
   1 of 3 nodes could take it.
 
 With KubeVirt v1.8.0
@@ -312,10 +321,10 @@ def test_a_manifest_that_refers_to_a_missing_instancetype(
     said = " ".join(out.split())
     assert code == 1
     assert said.startswith(
-        "VM default/new, as its manifest would have it. Nothing is created. Findings (1) critical Ob"
+        "VM default/new, as its manifest would have it. Nothing is created. It will not start: "
+        "VirtualMachineClusterInstancetype nowhere does not exist (ObjectMissing). Findings (1) critical Ob"
     )
-    assert " At its start Do not start it: " in said
-    assert "(ObjectMissing). By placement alone, 2 of 3 nodes could take it." in said
+    assert " At its start By placement alone, 2 of 3 nodes could take it." in said
     assert "Any of them may be ruled out by its topology spread constraints, not evaluated here." in said
     assert "VirtualMachineClusterInstancetype nowhere does not exist" in said
     assert "critical ObjectMissing: " in said

@@ -12,8 +12,8 @@ from exporter.engine.open_cause import SortedKeys
 from exporter.facts.record import Ref
 from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
+from exporter.questions.finding_index import FindingIndex
 from exporter.questions.selection import FACETS, Selection, counting, value_of
-from exporter.serve.reports.listings import FindingIndex
 
 from .....all_of import each_of
 
