@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from exporter.checks import all_checks
-from exporter.counts import all_states
-from exporter.findings.check import PER_FLEET
-from exporter.metrics import exposition
-from exporter.metrics.telemetry import METRICS, PREFIX
+from exporter.metrics.described import families
 from exporter.questions.urgency import paging
 from exporter.rules.routing import urgencies
 from exporter.runbook import anchor
@@ -52,15 +49,5 @@ def _reasons() -> Iterator[str]:
 
 
 def _families() -> Iterator[str]:
-    for check in all_checks():
-        if check.scope is not PER_FLEET:
-            yield from _rows((reason.family.name for reason in check.reasons.values()), "findings")
-    yield from _rows([exposition.NAME], "causes")
-    yield from _rows((gauge.name for state in all_states() for gauge in state.gauges), "states")
-    totals = (f"{PREFIX}{name}{'_total' if each.type == 'counter' else ''}" for name, each in METRICS.items())
-    yield from _rows(totals, "the-steward-itself")
-
-
-def _rows(names: Iterable[str], section: str) -> Iterator[str]:
-    of = section.replace("-", " ")
-    yield from (f"| `{name}` | [{of}](metrics.md#{section}) |" for name in dict.fromkeys(names))
+    for each in families().values():
+        yield f"| `{each.name}` | [{each.of.replace('-', ' ')}](metrics.md#{each.of}) |"

@@ -169,9 +169,7 @@ def loader_from_environment(
 
     Token files are read every `token_seconds`; an exec plugin is ended after `plugin_seconds`.
     """
-    default = Path("~/.kube/config").expanduser()
-    if kubeconfig or context or os.environ.get("KUBECONFIG") or default.exists():
-        path = kubeconfig or os.environ.get("KUBECONFIG") or str(default)
+    if path := _path_of(kubeconfig, context):
 
         async def load(into: kube_client.Configuration) -> None:
             await _from_kubeconfig(into, path, context, token_seconds, plugin_seconds)
@@ -187,6 +185,25 @@ def loader_from_environment(
             "Set one with --kubeconfig"
         )
     return load
+
+
+def namespace_from_environment(kubeconfig: str | None, context: str | None) -> str:
+    """That of the context, as kubectl takes it: `default` where it names none. Raises ConfigError."""
+    path = _path_of(kubeconfig, context)
+    if not path:
+        return "default"
+    try:
+        namespace = _opened(path, context)._current_context["context"].safe_get("namespace")
+    except _UNUSABLE as error:
+        raise ConfigError(f"kubeconfig {path} can't be used: {_why(error)}") from error
+    return str(namespace or "default")
+
+
+def _path_of(kubeconfig: str | None, context: str | None) -> str:
+    """Of the kubeconfig that is used; empty where none is."""
+    default = Path("~/.kube/config").expanduser()
+    used = kubeconfig or context or os.environ.get("KUBECONFIG") or default.exists()
+    return str(kubeconfig or os.environ.get("KUBECONFIG") or default) if used else ""
 
 
 class ServerAccess(NamedTuple):

@@ -17,7 +17,7 @@ from ...findings.check import PER_FLEET, Check, Reason
 from ...findings.pages import repair_by
 from ...findings.severity import Severity
 from ...questions.urgency import Urgency, urgency_of
-from ...runbook import link
+from ...runbook import link, texts
 from ..output.text.layout import grid, paragraph, to_run
 from ..output.text.screen import prose_width, width
 from ..output.text.terminal import complain, one_line, say
@@ -132,8 +132,34 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if _ID.fullmatch(what):
         return _one(arguments, columns)
+    if text := _other(what, columns, runbook=arguments.runbook):
+        say(text)
+        return 0
     complain(_unknown(what, every))
     return 2
+
+
+_SAYS = re.compile(r"^## (Meaning|Impact)\n\n(.+?)\n(?=\n## |\Z)", re.MULTILINE | re.DOTALL)
+
+
+def _other(what: str, columns: int | None, *, runbook: bool) -> str:
+    """An alert, or a metric family, that is of no reason; empty for what is neither."""
+    from ...metrics.described import families  # dear to import, and a reason needs none
+    from ...rules.routing import urgencies
+
+    alerts = {name.lower(): name for name in urgencies()}
+    if alert := alerts.get(what.lower()):
+        if runbook:
+            from ..output.runbook_text import runbook_text  # its Markdown is dear to import
+
+            return runbook_text(alert, frozenset(), {}, columns)
+        said = {head: " ".join(text.split()) for head, text in _SAYS.findall(texts().get(alert, ""))}
+        facts = {"Impact": said.get("Impact", ""), "Alert": urgencies()[alert].said, "Runbook": link(alert)}
+        return f"{alert}\n\n{_prose(said.get('Meaning', ''), columns)}\n{_facts(facts, columns)}"
+    if family := families().get(what.lower()):
+        facts = {"Labels": ", ".join(family.labels), "See": f"docs/metrics.md#{family.of}"}
+        return f"{family.name}\n\n{_prose(family.help, columns)}\n{_facts(facts, columns)}"
+    return ""
 
 
 def _names(row: _Row) -> tuple[str, ...]:
@@ -146,8 +172,11 @@ def _names(row: _Row) -> tuple[str, ...]:
 def _unknown(what: str, every: list[_Row]) -> str:
     if what in BY_ID:
         return f"{what} is a feature: `steward features {what}` says whether it is allowed, and who asks for it"
-    names = (each for check, name, reason in every for each in (check.id, name, reason.alert, reason.family.name))
-    known = {each.lower(): each for each in names if each}
+    from ...metrics.described import families  # only where nothing is called so
+    from ...rules.routing import urgencies
+
+    names = (each for check, name, _ in every for each in (check.id, name))
+    known = {each.lower(): each for each in (*names, *urgencies(), *families())}
     close = difflib.get_close_matches(what.lower(), known, 1) or [
         name for name in known if name.startswith(what.lower())
     ]

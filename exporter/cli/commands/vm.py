@@ -57,11 +57,24 @@ def _manifests(path: str, namespace: str) -> Iterator[Manifest]:
                 yield manifest_of(kind, each.raw, namespace)
 
 
+def _of_context(arguments: argparse.Namespace) -> str:
+    """The namespace that kubectl would take; empty where no kubeconfig says one."""
+    from ...kube.credentials import namespace_from_environment  # not for a dump
+    from ...kube.errors import ConfigError
+
+    try:
+        return namespace_from_environment(arguments.kubeconfig, arguments.context)
+    except ConfigError:
+        return ""  # the look says what is wrong with it
+
+
 def _asked(arguments: argparse.Namespace) -> VMQuery:
     """Raises UsageError for what names no VM, and DumpError."""
     if not (arguments.vm or arguments.manifest):
         raise UsageError("name the VM as NAMESPACE/NAME or -n NAMESPACE NAME, or give its manifest with --manifest")
-    namespace, name = vm_named(arguments.vm, arguments.namespace) if arguments.vm else (arguments.namespace, "")
+    of_context = "" if of_running(arguments) or arguments.dump or arguments.namespace else _of_context(arguments)
+    asked = vm_named(arguments.vm, arguments.namespace, of_context) if arguments.vm else (arguments.namespace, "")
+    namespace, name = asked
     if arguments.manifest and of_running(arguments):
         raise UsageError("--manifest is evaluated by a look at a cluster or a dump, and not by a running steward")
     if arguments.manifest == "-" and arguments.dump == "-":

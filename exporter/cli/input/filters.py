@@ -113,15 +113,15 @@ def selection_of(texts: Iterable[str]) -> ObjectSelection:
     return ObjectSelection(tuple(vms), tuple(nodes), tuple(networks), tuple(objects), tuple(ids))
 
 
-def vm_named(text: str, namespace: str) -> tuple[str, str]:
+def vm_named(text: str, namespace: str, otherwise: str = "") -> tuple[str, str]:
     """NAMESPACE and NAME of the VM that is called NAMESPACE/NAME, or NAME in a namespace that is given, with or without
-    its kind before it. Raises UsageError.
+    its kind before it; where none is given, in that of `otherwise`. Raises UsageError.
     """
     parts = text.split("/")
     if len(parts) > 1 and _called().get(parts[0].lower(), parts[0].lower()) in _VM:
         del parts[0]
-    if len(parts) == 1 and namespace:
-        parts.insert(0, namespace)
+    if len(parts) == 1 and (where := namespace or otherwise):
+        parts.insert(0, where)
     if len(parts) == 1 and parts[0]:
         name = parts[0][:253]
         raise UsageError(f"{name!r} names no namespace; add -n NAMESPACE, or write it as NAMESPACE/{name}")

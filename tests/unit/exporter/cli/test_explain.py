@@ -17,8 +17,10 @@ from exporter.facts.record import Ref
 from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
 from exporter.questions.findings import FindingReport, near, reported
+from exporter.rules.routing import urgencies
 from tests.all_of import each_of
 from tests.dumps import many
+from tests.shared import REPO
 
 VM = {
     "apiVersion": "kubevirt.io/v1",
@@ -30,6 +32,22 @@ VM = {
         "template": {"spec": {"domain": {"devices": {}}}},
     },
 }
+
+
+NAMED = re.compile(r"^\| (?:\[|`)(\w+)(?:\]|`)", re.MULTILINE)
+
+
+def test_each_name_that_an_alert_a_finding_or_a_panel_may_show_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    names = NAMED.findall((REPO / "docs/names.md").read_text(encoding="utf-8"))
+    assert len(names) > 400
+    for name in dict.fromkeys(names):
+        code, out, err = said(capsys, name)
+        assert (code, err, name in out) == (0, "", True), name
+        if name.startswith(("Steward", "KubeVirt", "VM")) and name in urgencies():
+            assert said(capsys, name, "--runbook")[0] == 0, name
+    code, out, _ = said(capsys, "stewardreplicadown")
+    assert out.startswith("StewardReplicaDown\n\nFor 15 minutes Prometheus could not scrape a replica of the steward")
+    assert "Impact:   None while the other replica runs." in out
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:

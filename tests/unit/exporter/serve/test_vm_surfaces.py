@@ -247,6 +247,23 @@ async def test_live_and_of_a_dump_it_is_the_same(
     assert {kind.plural for kind in KINDS if isinstance(kind, ApiKind)} <= watched
 
 
+async def test_a_name_alone_is_of_the_namespace_of_the_context_as_kubectl_takes_it(
+    cluster: FakeApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = kubeconfig(tmp_path, cluster.url)
+    of = ["--kubeconfig", str(path), "-o", "json"]
+    code, _, err = await asyncio.to_thread(run, ["calm", *of], capsys)
+    assert (code, "no VM is called 'default/calm'; did you mean ns/calm?" in err) == (2, True)
+    written = yaml.safe_load(path.read_text())
+    written["contexts"][0]["context"]["namespace"] = "ns"
+    path.write_text(yaml.safe_dump(written))
+    for name in ("calm", "vm/calm", "ns/calm"):
+        code, out, _ = await asyncio.to_thread(run, [name, *of], capsys)
+        assert (code, json.loads(out)["namespace"]) == (0, "ns")
+    code, _, err = await asyncio.to_thread(run, ["-n", "other", "calm", *of], capsys)
+    assert (code, "'other/calm'" in err) == (2, True)
+
+
 @each_of(
     ("words", "code", "said"),
     [
