@@ -100,7 +100,7 @@ class CommandQuestion(Generic[Asked, Answer]):
     """`text` is for so many columns, of what was looked at by those options, `code` for a whole answer, or one that is
     not. `chosen` is what is left, for who asks, of an answer on everything. `looks` narrows a look, `probed` asks the
     API server beside, and `lacking` are sentences on what is not known, with the command that says more. `formats` are
-    those beside the text, JSON and YAML.
+    those beside the text, JSON and YAML; `wide` is the text with nothing cut, where it is none of them.
     """
 
     question: Question[Asked, Answer]
@@ -123,7 +123,8 @@ class CommandQuestion(Generic[Asked, Answer]):
             complain(str(error))
             return 2
         aim, output = aim_of(arguments), arguments.output
-        text = self.formats.get(output) or (lambda each: self.text(aimed(each, aim), asked, width(), aim))
+        columns = None if output == "wide" else width()
+        text = self.formats.get(output) or (lambda each: self.text(aimed(each, aim), asked, columns, aim))
         say(written(found, output, text), output)
         complain_if_late(arguments, in_time)
         for sentence in self.lacking(found, f"`steward check{aim.steward}`"):

@@ -74,6 +74,7 @@ _BETWEEN_YAML = re.compile(rb"^(?=---(?:\s|$))", re.MULTILINE)
 _DIRECTIVE = re.compile(rb"^%", re.MULTILINE)
 _MOST_DIRECTIVES = 100  # libyaml compares each with all before it
 _CONTENT = re.compile(rb"^(?![ \t\r]*(?:#|$)|---[ \t\r]*$|\.\.\.)", re.MULTILINE)  # a line with content
+_TABLE = re.compile(rb"(?:NAMESPACE +)?NAME(?: +[A-Z][A-Z()-]*)+ *\r?\n")  # the first line of one
 _HEAD = re.compile(rb"^(apiVersion|kind):[ \t]+[\"']?([\w./-]+)[\"']?[ \t]*\r?$", re.MULTILINE)
 
 
@@ -114,7 +115,9 @@ def _objects(
             for part in parts:
                 yield from _flat(part)
             return
-    if not text.isspace():
+    if _TABLE.match(text):
+        yield Malformed("it is a table that kubectl prints for people; get it again with -o yaml")
+    elif not text.isspace():
         yield from _yaml(text, wanted, effort)
 
 

@@ -136,6 +136,7 @@ def _code(found: Features, in_time: bool) -> int:
 run = CommandQuestion(
     QUESTION,
     text=lambda found, asked, columns, _: listed_features(found, columns, folded=not any(asked)),
+    formats={"name": lambda found: "".join(f"{each.feature}\n" for each in found.features)},
     code=_code,
     lacking=_lacking,
 ).run

@@ -97,6 +97,7 @@ run = CommandQuestion(
     QUESTION,
     text=lambda found, _, columns, __: listed_instancetypes(found, columns),
     code=_code,
+    formats={"name": lambda found: "".join(f"{each.kind.lower()}/{each.path}\n" for each in found.objects)},
     chosen=chosen,
     lacking=_lacking,
 ).run

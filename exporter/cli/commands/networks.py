@@ -83,6 +83,7 @@ run = CommandQuestion(
     QUESTION,
     text=lambda found, _, columns, __: listed_networks(found, columns),
     code=_code,
+    formats={"name": lambda found: "".join(f"network/{each.network}\n" for each in found.networks)},
     chosen=chosen,
     lacking=lambda found, _: [f"nothing is counted while {', '.join(found.unseen)} can't be seen"] * bool(found.unseen),
 ).run

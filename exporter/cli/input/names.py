@@ -83,7 +83,7 @@ def refuse_no_kind(selection: ObjectSelection, findings: Collection[FindingRepor
     known = {each.name.lower() for each in _kinds()}
     for kind, path in selection.objects:
         if kind not in known and not _found(ObjectSelection(objects=((kind, path),)), findings):
-            raise _unknown("kind that is checked", kind, known)
+            raise _unknown("kind that is checked", kind, known | {"vm", "vmi"})
 
 
 def refuse_unknown(

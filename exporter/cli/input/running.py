@@ -74,7 +74,13 @@ async def answer_of(arguments: argparse.Namespace, path: str, of: type[T], query
 @asynccontextmanager
 async def asking(arguments: argparse.Namespace) -> AsyncIterator[Asked]:
     """Raises UsageError, and ConfigError for a kubeconfig that can't be used."""
-    server = await _server(arguments, arguments.exporter.rstrip("/"))
+    url = arguments.exporter.rstrip("/")
+    if not url.startswith(("http://", "https://")):
+        host = url.rpartition("//")[2][:253]
+        raise UsageError(
+            f"--exporter {url[:253]!r} has no scheme; write it as http://{host}, or https://{host} for TLS"
+        )
+    server = await _server(arguments, url)
     try:
         async with server.connected(_BYTES) as connection:
             yield Asked(server, connection)

@@ -19,6 +19,8 @@ from ..options import (
     lazily,
 )
 
+_TABLES = MappingProxyType({"formats": ("table", "wide", "name", "json", "yaml")})
+
 
 def _asking(
     commands: Any, name: str, query: Any = None, *, look: Mapping[str, Any] = MappingProxyType({}), **texts: str
@@ -126,6 +128,7 @@ def add_features(commands: Any) -> None:
         commands,
         "features",
         FeaturesQuery,
+        look=_TABLES,
         help="Show feature gates and the VMs that use them",
         description="Prints which features the cluster allows or rejects and why, how many VMs and VMIs request each, "
         "and which feature gates are on. Features that are allowed and that no VM requests are counted, unless they "
@@ -191,6 +194,7 @@ def add_instancetypes(commands: Any) -> None:
         commands,
         "instancetypes",
         InstancetypesQuery,
+        look=_TABLES,
         help="Show which VMs use each instancetype and preference",
         description="Prints which VMs refer to each instancetype and preference, which of them have a "
         "ControllerRevision, how the ControllerRevision differs, and which VMs fail without the object.",
@@ -203,6 +207,7 @@ def add_networks(commands: Any) -> None:
         commands,
         "networks",
         NetworksQuery,
+        look=_TABLES,
         help="Show networks, their IP usage and reclaimable addresses",
         description="Prints the state and IP usage of each network, why one is not ready, and the reclaimable "
         "IPAMClaims, the safest first.",
@@ -257,7 +262,7 @@ def add_vms(commands: Any) -> None:
         description="Prints a line for each VM, and each VMI without a VM: where it runs, how many findings it has, "
         "and which acts a finding forbids. `steward vm` says more about one of them.",
         epilog="Exit code: 0 all VMs are listed, 2 an incomplete answer.",
-        look={"formats": ("table", "wide", "name", "json", "yaml", "csv")},
+        look={"formats": (*_TABLES["formats"], "csv")},
     )
 
 

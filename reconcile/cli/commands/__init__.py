@@ -18,7 +18,8 @@ def add(commands: Any) -> None:
         help="Plan, approve, carry out and undo repairs",
         description="Plans repairs of findings, and carries out what is approved. With the defaults it writes nothing.",
     )
-    own = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    own = parser.add_subparsers(title="commands", metavar="COMMAND")
+    parser.set_defaults(run=lambda _: parser.print_help() or 0)
     own.gone = GONE
     for declare in COMMANDS:
         declare(own)

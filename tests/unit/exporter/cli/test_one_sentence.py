@@ -19,6 +19,7 @@ from tests.dumps import many
 COMMANDS = [
     ["check"],
     ["networks"],
+    ["vms"],
     ["features"],
     ["instancetypes"],
     ["drain", "--all-cordoned"],
@@ -301,3 +302,49 @@ def test_what_is_unknown_in_another_namespace_does_not_count(
     capsys.readouterr()
     assert main(["check", *dump, "-n", "shop"]) == 1  # its own finding
     assert "billing" not in capsys.readouterr().out
+
+
+@each_of(
+    ("words", "sentence"),
+    [
+        (
+            ["status", "--exporter", "host:1"],
+            "steward: --exporter 'localhost:9877' has no scheme; write it as http://localhost:9877, or "
+            "https://localhost:9877 for TLS\n",
+        ),
+        (
+            ["vms", "--exporter", "ftp://steward"],
+            "steward: --exporter 'ftp://steward' has no scheme; write it as http://steward, or https://steward for TLS\n",
+        ),
+    ],
+)
+def test_an_address_without_a_scheme(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys, *words) == (2, "", sentence)
+
+
+@each_of(
+    "text",
+    [
+        "NAME   AGE   STATUS    READY\nweb    3d    Running   True\n",
+        "NAMESPACE   NAME   AGE\nshop        web    3d\n",
+        "NAME            TYPE   CLUSTER-IP   PORT(S)   AGE\nvirt-api  ClusterIP   10.0.0.1   443/TCP   3d\n",
+    ],
+)
+def test_a_table_that_kubectl_prints_is_no_dump(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "vms.txt"
+    path.write_text(text, encoding="utf-8")
+    code, out, err = said(capsys, "check", "--from", str(path))
+    why = f"{path}: it is a table that kubectl prints for people; get it again with -o yaml"
+    assert (code, out, err) == (2, "", f"steward: the dump has no Kubernetes object that can be read; {why}\n")
+
+
+def test_a_kind_that_is_none_has_the_nearest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "dump.yaml"
+    path.write_text(many([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}]), encoding="utf-8")
+    code, out, err = said(capsys, "check", "vmm/web", "--from", str(path), "--complete")
+    assert (code, out, err) == (2, "", "steward: no kind that is checked is called 'vmm'; did you mean vm?\n")
+
+
+def test_reconcile_alone_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = said(capsys, "reconcile")
+    assert (code, err, out.startswith("usage: steward reconcile ")) == (0, "", True)
