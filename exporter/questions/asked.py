@@ -110,6 +110,14 @@ class DrainQuery(NamedTuple):
     ] = ""
 
 
+class MaintenanceQuery(NamedTuple):
+    """Of all nodes where none is named."""
+
+    node: Annotated[Several, Argument("Nodes to look at (default all)", "NODE")] = ()
+    limit: Annotated[str, Argument("Most nodes to look at (default all)", "NUMBER")] = ""
+    page: Annotated[str, Argument("Number of the page, of as many nodes as the limit says (default 1)", "NUMBER")] = ""
+
+
 _DELETED = "Delete this {}. NAME alone is a cluster-wide one."
 
 

@@ -46,6 +46,15 @@ class Question(Generic[Asked, Answer]):
     bounded: Steps[Asked, Answer] | None = None
 
 
+def number_in(text: str, what: str, least: int) -> int | None:
+    """What somebody has given as text; None where nothing is. Raises UnaskableError."""
+    if not text:
+        return None
+    if not text.isascii() or not text.isdecimal() or len(text) > 9 or int(text) < least:
+        raise UnaskableError(f"{what} is a whole number from {least} on, and not {text[:20]!r}")
+    return int(text)
+
+
 _SLICE = 500  # things between two turns
 T = TypeVar("T")
 

@@ -36,7 +36,7 @@ from ..store.source import Undecodable, unseen
 from .asked import VMsQuery
 from .finding_index import FindingIndex
 from .nearest import meant
-from .question import Question, UnaskableError, in_order
+from .question import Question, UnaskableError, in_order, number_in
 from .vm.verdicts import ACTS, by_open_findings
 
 _KINDS = (VirtualMachine.KIND, VirtualMachineInstance.KIND)
@@ -307,14 +307,6 @@ def _refuse(given: Iterable[str], known: tuple[str, ...], what: str) -> None:
             raise UnaskableError(f"no {what} is called {each[:80]!r}; {meant(each, known, f'{what}s')}")
 
 
-def _number(text: str, what: str, least: int) -> int | None:
-    if not text:
-        return None
-    if not text.isascii() or not text.isdecimal() or len(text) > 9 or int(text) < least:
-        raise UnaskableError(f"{what} is a whole number from {least} on, and not {text[:20]!r}")
-    return int(text)
-
-
 def _steps(engine: Engine, index: FindingIndex, asked: VMsQuery) -> Generator[None, None, VMs]:
     return (yield from _answered(engine, index, asked, None))
 
@@ -326,9 +318,9 @@ def _bounded(engine: Engine, index: FindingIndex, asked: VMsQuery) -> Generator[
 def _answered(engine: Engine, index: FindingIndex, asked: VMsQuery, most: int | None) -> Generator[None, None, VMs]:
     """Raises UnaskableError."""
     looked = _Looked(engine, index, asked)
-    limit = _number(asked.limit, "limit", 1)
+    limit = number_in(asked.limit, "limit", 1)
     limit = min(limit or most, MOST) if most is not None else limit
-    page = _number(asked.page, "page", 1) or 1
+    page = number_in(asked.page, "page", 1) or 1
     first = (page - 1) * (limit or 0)
     if asked.sort not in ("", "name"):
         rows, in_all = yield from _sorted(looked, first, limit)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...checks import all_checks
 from ...domain.drains.departure import DrainState
-from ...questions.asked import DrainQuery
+from ...questions.asked import DrainQuery, MaintenanceQuery
 from ...questions.drain import (
     CHECK,
     QUESTION,
@@ -24,6 +24,9 @@ from ...questions.drain import (
 )
 from ...questions.drain.probing import EvictionProbeAnswer
 from ...questions.drain.report import Probed
+from ...questions.maintenance import QUESTION as MAINTENANCE
+from ...questions.maintenance import VERDICTS, Maintenance, NodeOutcome, counted, progress
+from ...questions.maintenance import exit_code as maintenance_code
 from ..asking import CommandQuestion, asked_with
 from ..input.filters import UsageError
 from ..input.probes import refuse_probe_of_dump, with_probes
@@ -181,7 +184,7 @@ def _asked(arguments: argparse.Namespace) -> DrainQuery:
     return asked
 
 
-def _looks(_: DrainQuery) -> Mapping[str, Any]:
+def _looks(_: Any) -> Mapping[str, Any]:
     """Beside what is asked about, what forbids something to be done to a VM: by that it stays, or is not to be stopped.
     Nothing else is watched: what a drain has nothing to do with must not hold it up.
     """
@@ -198,11 +201,71 @@ async def _with_probes(drain: Drain, look: Look, _: argparse.Namespace) -> Drain
     return await with_probes(drain, Probe(look.transport))
 
 
-run = CommandQuestion(
+def run(arguments: argparse.Namespace) -> int:
+    return (_EACH if arguments.each else _TOGETHER).run(arguments)
+
+
+_TOGETHER = CommandQuestion(
     QUESTION,
     text=lambda found, _, columns, __: drained(found, columns),
     code=lambda found, in_time: exit_code(found, whole=in_time and not unsettled(found)),
     asked=_asked,
     looks=_looks,
     probed=_with_probes,
-).run
+)
+
+
+# The maintenance of each node by itself, as text: a line a node, in the order in which they can go, then what holds
+# nodes up.
+
+_HELD = ("OUTCOME", "VM", "REASON", "WHY, AND WHAT TO DO")
+_HEAD = ("NODE", "VERDICT", "VMS", "STATE", "PROGRESS")
+
+
+def maintained(found: Maintenance, columns: int | None) -> str:
+    parts = [_wrapped(f"{found.webhook}.", columns)] if found.webhook else []
+    if found.nodes:
+        parts.append(grid(_HEAD, [_line(each) for each in found.nodes], columns))
+        said = ", ".join(f"{count} {VERDICTS[verdict]}" for verdict, count in counted(found.nodes))
+        parts.append(_wrapped(f"{said}. Each node is drained alone, and the others stay.", columns))
+    parts += [part for each in found.nodes if (part := _holding(each, columns))]
+    if found.unseen:
+        rows = [(each.kind, each.why) for each in found.unseen]
+        parts.append(f"Not seen, so the answer may be incomplete:\n{grid(('KIND', 'WHY'), rows, columns)}")
+    if found.unread:
+        parts.append(f"Not read, and may be on these nodes: {one_line(', '.join(map(str, found.unread)))}.\n")
+    parts.append(_wrapped(f"Not considered: {'; '.join(found.not_considered)}.", columns))
+    return "\n".join(parts)
+
+
+def _line(each: NodeOutcome) -> tuple[str, ...]:
+    state = [*([] if each.ready else ["not Ready"]), *(["cordoned"] if each.cordoned else []), *each.drain]
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in each.counts.items())
+    return (each.node, each.verdict, counts or "none", ", ".join(state) or "-", progress(each) or "-")
+
+
+def _holding(each: NodeOutcome, columns: int | None) -> str:
+    if not each.held:
+        return ""
+    rows = [
+        (one.outcome, one.vm.path, one.reason or "-", " => ".join(filter(None, (one.why, one.next))))
+        for one in each.held
+    ]
+    more = each.held_in_all - len(each.held)
+    rest = f"and {more} more: steward drain {each.node}\n" if more else ""
+    return f"{each.node}, of {', '.join(each.owners)}:\n{grid(_HELD, rows, columns)}{rest}"
+
+
+def _each_asked(arguments: argparse.Namespace) -> MaintenanceQuery:
+    if arguments.all_cordoned or arguments.selector or arguments.probe:
+        raise UsageError("--each takes the names of nodes, and neither --all-cordoned, --selector nor --probe")
+    return MaintenanceQuery(tuple(arguments.node or ()))
+
+
+_EACH = CommandQuestion(
+    MAINTENANCE,
+    text=lambda found, _, columns, __: maintained(found, columns),
+    code=lambda found, in_time: maintenance_code(found, whole=in_time),
+    asked=_each_asked,
+    looks=_looks,
+)

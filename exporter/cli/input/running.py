@@ -77,9 +77,7 @@ async def asking(arguments: argparse.Namespace) -> AsyncIterator[Asked]:
     url = arguments.exporter.rstrip("/")
     if not url.startswith(("http://", "https://")):
         host = url.rpartition("//")[2][:253]
-        raise UsageError(
-            f"--exporter {url[:253]!r} has no scheme; write it as http://{host}, or https://{host} for TLS"
-        )
+        raise UsageError(f"--exporter {url[:253]!r} has no scheme; write it as http://{host}, or https://{host}")
     server = await _server(arguments, url)
     try:
         async with server.connected(_BYTES) as connection:

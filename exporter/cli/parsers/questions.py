@@ -96,6 +96,11 @@ def add_drain(commands: Any) -> None:
         "that contradicts the answer or is rejected.",
     )
     parser.add_argument(
+        "--each",
+        action="store_true",
+        help="Predict the drain of each node alone, of all nodes where none is named, as in a rolling maintenance",
+    )
+    parser.add_argument(
         "--probe",
         action="store_true",
         help="Also test evictions with a server-side dry run, two per second. Nothing is evicted or requested. Needs "

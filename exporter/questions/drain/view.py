@@ -83,49 +83,66 @@ def draining(cluster: Cluster) -> list[str]:
     return sorted(each.name for each in cluster.all(Node) if cordoned(each) or drain_taints(each, kubevirt))
 
 
+class Drains:
+    """Drains of one cluster as it is now: what is the same of each is looked at once."""
+
+    def __init__(self, cluster: Cluster, findings: Iterable[Finding]) -> None:
+        self._cluster, self._unseen = cluster, tuple(_unseen(cluster, KINDS))
+        self._context = drain_context(ClusterView(cluster, READER), frozenset(each.kind for each in self._unseen))
+        self._shown, self._forbidding = _shown(findings)
+        self._volumes = seen(cluster)
+
+    def of(self, nodes: Iterable[str], generation: int) -> Generator[None, None, Drain]:
+        """Of nodes that are there, drained together; stops after every VM, so that others get their turn."""
+        cluster, context, shown, forbidding = self._cluster, self._context, self._shown, self._forbidding
+        asked = [] if _ALL_STAND_ON & context.unseen else [cluster.get(Node, "", name) for name in dict.fromkeys(nodes)]
+        there = [each for each in asked if each is not None]
+        found: dict[str, list[Departure]] = {}
+        contexts: dict[str, NodeContext] = {}
+        for each in there:
+            contexts[each.name] = node_context(context, each.name)
+            leaving: list[Departure] = []
+            for departure in each_departure(contexts[each.name]):
+                leaving.append(grounded(departure, each))
+                yield
+            found[each.name] = in_order(leaving)
+        places = yield from _plan(cluster, there, found)
+        reports = []
+        for each in there:
+            moved = _evacuated(cluster, each)
+            vms: list[VMReport] = []
+            for departure in found[each.name]:
+                place = places.get(_key(departure.subject), NodeChoice())
+                placed = _placed(departure, place, volumes=self._volumes)
+                held = _forbidden(placed, forbidding)
+                vms.append(_vm(held, place if held is placed else NodeChoice(), shown, forbidding))
+                yield
+            reports.append(_node(contexts[each.name], each, vms, moved, shown))
+        namespaces = {each.subject.namespace for all_ in found.values() for each in all_}
+        down = webhook_down(cluster.all(EndpointSlice), context.kubevirt)
+        return Drain(
+            generation=generation,
+            unseen=self._unseen + tuple(self._unseen_of(found)),
+            unread=tuple(sorted(_unread(cluster, namespaces))),
+            webhook=_WEBHOOK if down else "",
+            limits=_limits(context),
+            nodes=tuple(reports),
+        )
+
+    def _unseen_of(self, found: dict[str, list[Departure]]) -> Iterator[UnseenKind]:
+        """What only matters for these VMs."""
+        claims = any(each.vmi is not None and each.vmi.pvcs for all_ in found.values() for each in all_)
+        if claims and not self._volumes:
+            yield from _unseen(self._cluster, (PersistentVolume.KIND,))
+        if not any(each.kind == KubeVirt.__name__ for each in self._unseen):
+            yield from _without_kubevirt(self._cluster)
+
+
 def steps(
     cluster: Cluster, nodes: Iterable[str], findings: Iterable[Finding], generation: int
 ) -> Generator[None, None, Drain]:
     """Of nodes that are there, drained together; stops after every VM, so that others get their turn."""
-    unseen = tuple(_unseen(cluster, KINDS))
-    context = drain_context(ClusterView(cluster, READER), frozenset(each.kind for each in unseen))
-    asked = [] if _ALL_STAND_ON & context.unseen else [cluster.get(Node, "", name) for name in dict.fromkeys(nodes)]
-    there = [each for each in asked if each is not None]
-    found: dict[str, list[Departure]] = {}
-    contexts: dict[str, NodeContext] = {}
-    for each in there:
-        contexts[each.name] = node_context(context, each.name)
-        leaving: list[Departure] = []
-        for departure in each_departure(contexts[each.name]):
-            leaving.append(grounded(departure, each))
-            yield
-        found[each.name] = in_order(leaving)
-    places, volumes = (yield from _plan(cluster, there, found)), seen(cluster)
-    shown, forbidding = _shown(findings)
-    reports = []
-    for each in there:
-        moved = _evacuated(cluster, each)
-        vms: list[VMReport] = []
-        for departure in found[each.name]:
-            place = places.get(_key(departure.subject), NodeChoice())
-            placed = _placed(departure, place, volumes=volumes)
-            held = _forbidden(placed, forbidding)
-            vms.append(_vm(held, place if held is placed else NodeChoice(), shown, forbidding))
-            yield
-        reports.append(_node(contexts[each.name], each, vms, moved, shown))
-    namespaces = {each.subject.namespace for all_ in found.values() for each in all_}
-    if not volumes and any(each.vmi is not None and each.vmi.pvcs for all_ in found.values() for each in all_):
-        unseen += tuple(_unseen(cluster, (PersistentVolume.KIND,)))
-    unseen += tuple(_without_kubevirt(cluster)) if not any(each.kind == KubeVirt.__name__ for each in unseen) else ()
-    down = webhook_down(cluster.all(EndpointSlice), context.kubevirt)
-    return Drain(
-        generation=generation,
-        unseen=unseen,
-        unread=tuple(sorted(_unread(cluster, namespaces))),
-        webhook=_WEBHOOK if down else "",
-        limits=_limits(context),
-        nodes=tuple(reports),
-    )
+    return (yield from Drains(cluster, findings).of(nodes, generation))
 
 
 def _limits(context: DrainContext) -> MigrationLimits | None:

@@ -1,7 +1,8 @@
-"""/drain and /nodes/: what a drain of nodes would do, and which are being drained."""
+"""/drain, /nodes/ and /maintenance: what a drain of nodes would do, and which are being drained; /impact."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,10 +10,12 @@ from aiohttp import web
 
 from ...engine.engine import Engine
 from ...facts.record import Ref
-from ...questions.asked import DrainQuery, ImpactQuery, VMsQuery
+from ...questions.asked import DrainQuery, ImpactQuery, MaintenanceQuery, VMsQuery
 from ...questions.drain import STAYS, TITLES, Drain, NodeReport, VMReport, node_names
 from ...questions.findings import Filter
 from ...questions.impact import PARAMETERS, Impact, SubjectOutcome
+from ...questions.maintenance import FIRST, VERDICTS, Maintenance, NodeOutcome, progress
+from ...questions.maintenance import counted as maintained
 from ...questions.question import NotThereError, UnaskableError
 from ...questions.selection import Selection
 from ..api.questions import DrainUnderWay, QuestionView
@@ -107,6 +110,44 @@ class NodePage:
             **await self._vms.about(VMsQuery(node=(name,))),
         }
         return await self._frame.page(request, "node.html", values, here="/nodes/")
+
+
+# /maintenance: what a drain of each node alone would do, page by page.
+
+_BADGES = {"empty": "fine", "moves": "fine", "shuts down": "warning", "unknown": "none", "blocked": "critical"}
+
+
+class MaintenancePage:
+    def __init__(self, frame: Frame, view: QuestionView[MaintenanceQuery, Maintenance]) -> None:
+        self._frame, self._view = frame, view
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        try:
+            asked = asked_in(request, MaintenanceQuery)
+            found = await self._view.answer(asked)
+        except (UnaskableError, NotThereError) as error:
+            values: dict[str, Any] = {"sentence": str(error), "found": None}
+            return await self._frame.page(request, "maintenance.html", values, here="/maintenance", status=400)
+        values = {
+            "sentence": "",
+            "found": found,
+            "counted": list(maintained(found.nodes)),
+            "verdicts": VERDICTS,
+            "colours": _BADGES,
+            "bars": {each.node: list(_bar(each)) for each in found.nodes},
+            "progress": progress,
+            "page": int(asked.page or 1),
+            "pages": max(1, -(-found.in_all // int(asked.limit or FIRST))),
+        }
+        return await self._frame.page(request, "maintenance.html", values, here="/maintenance")
+
+
+def _bar(node: NodeOutcome) -> Iterator[tuple[str, int, int]]:
+    """Each outcome with where its part of the bar begins, and how long it is, in VMs."""
+    start = 0
+    for outcome, count in node.counts.items():
+        yield outcome, start, count
+        start += count
 
 
 # /impact: what a change of the configuration, a deletion or an upgrade would do; without a change it asks for one.

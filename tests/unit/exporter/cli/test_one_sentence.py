@@ -308,13 +308,12 @@ def test_what_is_unknown_in_another_namespace_does_not_count(
     ("words", "sentence"),
     [
         (
-            ["status", "--exporter", "host:1"],
-            "steward: --exporter 'localhost:9877' has no scheme; write it as http://localhost:9877, or "
-            "https://localhost:9877 for TLS\n",
+            ["status", "--exporter", "here:1"],
+            "steward: --exporter 'here:1' has no scheme; write it as http://here:1, or https://here:1\n",
         ),
         (
             ["vms", "--exporter", "ftp://steward"],
-            "steward: --exporter 'ftp://steward' has no scheme; write it as http://steward, or https://steward for TLS\n",
+            "steward: --exporter 'ftp://steward' has no scheme; write it as http://steward, or https://steward\n",
         ),
     ],
 )

@@ -22,6 +22,7 @@ from exporter.questions.asked import (
     FeaturesQuery,
     ImpactQuery,
     InstancetypesQuery,
+    MaintenanceQuery,
     MigrationsQuery,
     NetworksQuery,
     VMQuery,
@@ -54,6 +55,8 @@ ASKED: tuple[Any, ...] = (
     DrainQuery(all_cordoned=True),
     DrainQuery(selector="kubernetes.io/hostname in (node01,node02),!gone"),
     DrainQuery(("node03",), all_cordoned=True, selector="kubernetes.io/hostname=node04"),
+    MaintenanceQuery(),
+    MaintenanceQuery(("node05", "node01")),
     ImpactQuery(enable=("VSOCK",), set=("evictionStrategy=LiveMigrate", "developerConfiguration={}")),
     ImpactQuery(disable=("GPU", "Snapshot"), upgrade_to=("1.9",)),
     ImpactQuery(("u1.large",), ("windows.11",)),
@@ -67,6 +70,7 @@ MISSING: tuple[Any, ...] = (
     VMsQuery(sort="age"),
     DrainQuery(("node99",)),
     DrainQuery(selector="zone=nowhere"),
+    MaintenanceQuery(("node99",)),
     ImpactQuery(disable=("Nothing",)),
     ImpactQuery(upgrade_to=("1.8", "1.9")),
     ImpactQuery(set=("evictionStrategy=Never",)),
@@ -100,6 +104,9 @@ def words(asked: Any) -> Iterator[str]:
     """The command that asks it."""
     if isinstance(asked, VMQuery):
         yield from ("vm", f"{asked.namespace}/{asked.name}")
+        return
+    if isinstance(asked, MaintenanceQuery):
+        yield from ("drain", "--each", *asked.node)
         return
     yield QUESTIONS[type(asked)].path
     for each in parameters(type(asked)):
