@@ -139,6 +139,10 @@ class ImpactQuery(NamedTuple):
     ] = ()
 
 
+class UpgradeQuery(NamedTuple):
+    to: Annotated[str, Argument("Release of KubeVirt, such as 1.9 (default the next one)", "VERSION")] = ""
+
+
 class MigrationsQuery(NamedTuple):
     namespace: Annotated[Several, Argument("Namespaces of the VMIs (default all)", "NS")] = ()
     name: Annotated[Several, Argument("Names of the VMIs (default all)", "NAME")] = ()

@@ -31,7 +31,7 @@ from .page.findings import Addresses, Exports, FindingsPage
 from .page.frame import Frame, Outside
 from .page.objects import FeaturePages, InstancetypePages, NetworkPages, SearchPage, VMPage
 from .page.overview import HealthPage, Overview, RepairsPage
-from .page.previews import DrainPage, ImpactPage, MaintenancePage, NodePage, NodesPage
+from .page.previews import DrainPage, ImpactPage, MaintenancePage, NodePage, NodesPage, UpgradePage
 from .page.runbooks import RunbookPages, Runbooks
 from .page.vms import VMsPage
 from .reports.listings import Listings
@@ -124,6 +124,7 @@ def routes(
         "/features/{name}": feature_pages.one,
         "/drain": DrainPage(engine, frame, drain).handle,
         "/maintenance": MaintenancePage(frame, asked["maintenance"]).handle,
+        "/upgrade": UpgradePage(frame, asked["upgrade"]).handle,
         "/impact": ImpactPage(frame, asked["impact"]).handle,
         "/runbooks/": runbook_pages.every,
         "/runbooks/{name}": runbook_pages.one,

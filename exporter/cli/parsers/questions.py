@@ -7,7 +7,15 @@ from types import MappingProxyType
 from typing import Any
 
 from ...findings.severity import Severity
-from ...questions.asked import DrainQuery, FeaturesQuery, ImpactQuery, InstancetypesQuery, NetworksQuery, VMsQuery
+from ...questions.asked import (
+    DrainQuery,
+    FeaturesQuery,
+    ImpactQuery,
+    InstancetypesQuery,
+    NetworksQuery,
+    UpgradeQuery,
+    VMsQuery,
+)
 from ..options import (
     FORMATS,
     add_arguments,
@@ -231,6 +239,19 @@ def add_status(commands: Any) -> None:
     )
 
 
+def add_upgrade(commands: Any) -> None:
+    _asking(
+        commands,
+        "upgrade",
+        UpgradeQuery,
+        help="Predict an upgrade of KubeVirt, and what to do before",
+        description="Evaluates each release on the way to a release of KubeVirt, and prints whether the upgrade can "
+        "begin, after which acts, and what breaks with which release. Nothing is changed.",
+        epilog="Exit code: 0 nothing speaks against the upgrade, 1 something is to be done before, 2 an incomplete "
+        "answer, or no such release.",
+    )
+
+
 def add_vm(commands: Any) -> None:
     parser = _asking(
         commands,
@@ -282,6 +303,7 @@ COMMANDS: Mapping[str, Callable[[Any], None]] = {
     "instancetypes": add_instancetypes,
     "networks": add_networks,
     "status": add_status,
+    "upgrade": add_upgrade,
     "vm": add_vm,
     "vms": add_vms,
 }

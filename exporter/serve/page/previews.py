@@ -10,7 +10,7 @@ from aiohttp import web
 
 from ...engine.engine import Engine
 from ...facts.record import Ref
-from ...questions.asked import DrainQuery, ImpactQuery, MaintenanceQuery, VMsQuery
+from ...questions.asked import DrainQuery, ImpactQuery, MaintenanceQuery, UpgradeQuery, VMsQuery
 from ...questions.drain import STAYS, TITLES, Drain, NodeReport, VMReport, node_names
 from ...questions.findings import Filter
 from ...questions.impact import PARAMETERS, Impact, SubjectOutcome
@@ -18,6 +18,7 @@ from ...questions.maintenance import FIRST, VERDICTS, Maintenance, NodeOutcome, 
 from ...questions.maintenance import counted as maintained
 from ...questions.question import NotThereError, UnaskableError
 from ...questions.selection import Selection
+from ...questions.upgrade import Upgrade, headline
 from ..api.questions import DrainUnderWay, QuestionView
 from ..html.rendering import counted
 from ..server.query import asked_in
@@ -25,6 +26,7 @@ from .frame import Frame
 from .vms import VMsPage
 
 _MOST_CHOICES = 500
+_LONGEST = 100  # characters of what is given back in a form
 _FINE = ("waiting", "terminating", "external", "arriving")
 _SHOWN = 50  # findings of a node
 
@@ -148,6 +150,24 @@ def _bar(node: NodeOutcome) -> Iterator[tuple[str, int, int]]:
     for outcome, count in node.counts.items():
         yield outcome, start, count
         start += count
+
+
+# /upgrade: what an upgrade of KubeVirt would do, and what to do before.
+
+
+class UpgradePage:
+    def __init__(self, frame: Frame, view: QuestionView[UpgradeQuery, Upgrade]) -> None:
+        self._frame, self._view = frame, view
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        values: dict[str, Any] = {"found": None, "sentence": "", "asked": request.query.get("to", "")[:_LONGEST]}
+        try:
+            found = await self._view.answer(asked_in(request, UpgradeQuery))
+        except (UnaskableError, NotThereError) as error:
+            values |= {"sentence": str(error)}
+            return await self._frame.page(request, "upgrade.html", values, here="/upgrade", status=400)
+        values |= {"found": found, "headline": headline(found)}
+        return await self._frame.page(request, "upgrade.html", values, here="/upgrade")
 
 
 # /impact: what a change of the configuration, a deletion or an upgrade would do; without a change it asks for one.

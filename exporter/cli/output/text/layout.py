@@ -212,7 +212,7 @@ def yaml_of(report: Any) -> str:
 # Commands to copy, for the cluster that was asked: with the kubeconfig, context, dump or steward that was given.
 
 _CLIENT = re.compile(r"(?<![\w./-])(kubectl|virtctl)(?= )")
-_LOOKS = "check|drain|explain|features|ignore|impact|instancetypes|networks|status|vms?"
+_LOOKS = "check|drain|explain|features|ignore|impact|instancetypes|networks|status|upgrade|vms?"
 _REPAIRS = "apply|approve|clean|pause|plan|resume|undo"  # `ledger` and `role` ask no cluster
 _STEWARD = re.compile(rf"(?<![\w./-])steward (?:({_LOOKS})|reconcile (?:{_REPAIRS}))(?![\w-])")
 
