@@ -1,4 +1,4 @@
-"""What somebody looks for by a name, an address or a UUID: VMs and nodes."""
+"""What somebody looks for by a name, an address or a UUID: whatever has a page."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from collections.abc import Generator, Iterable, Iterator
 
 import msgspec
 
+from ..checks import all_checks
+from ..domain.features.gates import NAMES
+from ..domain.instancetypes.resolving import LIVE
 from ..engine.engine import Engine
 from ..facts.firmware import comparable
 from ..facts.record import Record, Ref
+from ..facts.rules import BY_ID
+from ..store.cluster import Cluster
+from ..store.indexes.networks import NETWORK
 from ..store.kinds.ipam_claim import IPAMClaim
 from ..store.kinds.node import Node
 from ..store.kinds.virtual_machine import VirtualMachine
@@ -52,8 +58,31 @@ def steps(engine: Engine, text: str) -> Generator[None, None, SearchHits]:
                     found[hit.ref] = hit
             if at % _SLICE == 0:
                 yield
+    for hit in _others(engine.cluster, wanted) if wanted else ():
+        found.setdefault(hit.ref, hit)
     ordered = sorted(found.values())
     return SearchHits(tuple(ordered[:MOST_HITS]), len(ordered))
+
+
+def _others(cluster: Cluster, wanted: str) -> Iterator[Hit]:
+    """Networks, instancetypes and preferences, features and feature gates, and the names that findings and alerts
+    have; of what is no object the kind is a word.
+    """
+    for name in cluster.keys(NETWORK):
+        yield from _named(Ref("Network", "", name), (name,), wanted)
+    for kind in LIVE.values():
+        for each in cluster.all(kind):
+            yield from _named(each.ref, (each.name, each.ref.path), wanted)
+    for name in BY_ID:
+        yield from _named(Ref("Feature", "", name), (name,), wanted)
+    for name in NAMES:
+        if name.lower() not in BY_ID:  # else it is the feature that is meant
+            yield from _named(Ref("Feature", "", name), (name,), wanted)
+    for check in all_checks():
+        for name, reason in check.reasons.items():
+            yield from _named(Ref("Reason", "", name), (name, reason.family.name), wanted)
+            if reason.alert:
+                yield from _named(Ref("Alert", "", reason.alert), (reason.alert,), wanted)
 
 
 def _hits(record: Record, wanted: str) -> Iterator[Hit]:

@@ -45,7 +45,12 @@ def href(ref: Ref) -> str:
         return f"/nodes/{_part(ref.name)}"
     if ref.kind in (*_SIZES, *_PREFERENCES):
         return f"/instancetypes/{_part(ref.path)}"
-    return ""
+    if ref.kind in _NAMED:
+        return f"{_NAMED[ref.kind]}{_part(ref.name)}"
+    return f"/runbooks/{_part(ref.name)}.md" if ref.kind == "Alert" else ""
+
+
+_NAMED = {"Network": "/networks/", "Feature": "/features/", "Reason": "/findings?reason="}
 
 
 def _part(text: str) -> str:

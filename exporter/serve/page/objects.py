@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from ipaddress import ip_address
 from urllib.parse import quote
 
 from aiohttp import web
@@ -223,9 +224,18 @@ class SearchPage:
             "q": wanted,
             "hits": found.hits,
             "left_out": found.in_all - len(found.hits),
+            "is_address": _is_address(wanted),
             "findings": [listing.report_of(each) for each in about[:MOST_HITS]],
         }
         return await self._frame.page(request, "search.html", values, here="/search")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 async def _about(listing: Listing, wanted: str) -> list[Finding]:

@@ -25,6 +25,14 @@ PAGES = (
         "/nodes/",
         "/nodes/node05",
     ),
+    *(
+        "/vms/",
+        "/vms/?cannot=migrate&sort=findings",
+        "/vms/?limit=20&page=2",
+        "/maintenance",
+        "/upgrade",
+        "/upgrade?to=1.9",
+    ),
     *("/networks/", "/networks/telecom-signalling", "/instancetypes/", "/instancetypes/u1.medium"),
     *("/instancetypes/telecom%2Fsignalling", "/features/", "/features/vsock", "/repairs", "/runbooks/"),
     *("/runbooks/StewardDown.md", "/health", "/search?q=lab", "/search", "/vms/billing/oracle-1", "/vms/lab/typo"),
@@ -96,6 +104,9 @@ async def test_each_page_is_whole(http: aiohttp.ClientSession, path: str) -> Non
         ("/runbooks/StewardDwn", 404, "did you mean StewardDown?"),
         ("/drain?node=node5", 400, "did you mean node05?"),
         ("/impact?disable=HostDsk", 400, "did you mean HostDisk?"),
+        ("/vms/?state=runing", 400, "did you mean Running?"),
+        ("/maintenance?node=node5", 400, "did you mean node05?"),
+        ("/upgrade?to=1.2", 400, "KubeVirt can't be downgraded"),
     ],
 )
 async def test_a_mistake_is_a_page_with_the_nearest_name(
@@ -129,6 +140,12 @@ async def test_a_search_leads_to_the_one_thing_or_lists_what_is_like_it(
         (vm["identity"]["uuid"].upper(), "/vms/billing/oracle-1"),
         ("node05", "/nodes/node05"),
         ("10.40.0.110", "/vms/telecom/sip-proxy-old"),
+        ("telecom-signalling", "/networks/telecom-signalling"),
+        ("u1.medium", "/instancetypes/u1.medium"),
+        ("VSOCK", "/features/vsock"),
+        ("HostDisk", "/features/HostDisk"),
+        ("notmigratable", "/findings?reason=NotMigratable"),
+        ("StewardDown", "/runbooks/StewardDown.md"),
     ):
         async with own_http.get("/search", params={"q": wanted}, allow_redirects=False) as answer:
             assert (answer.status, answer.headers.get("Location")) == (302, there), wanted
@@ -136,6 +153,8 @@ async def test_a_search_leads_to_the_one_thing_or_lists_what_is_like_it(
     assert {"/vms/billing/print-server", "/vms/shop/print-server"} <= set(re.findall('href="(/vms[^"]*)"', several))
     _, none, _ = await get(own_http, "/search?q=nothing-like-it")
     assert "Nothing has that in its name" in none
+    _, address, _ = await get(own_http, "/search?q=203.0.113.9")
+    assert "An address on the pod network is only known where the guest agent reports it." in address
 
 
 async def test_the_vm_page_answers_what_is_asked_of_a_vm(http: aiohttp.ClientSession) -> None:
