@@ -6,7 +6,7 @@ the next release of KubeVirt would do to it, the question about the one VM answe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Container, Generator, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -143,14 +143,17 @@ class _Pair(NamedTuple):
 
 
 _Name = tuple[str, str]  # namespace and name
+Counted = FindingIndex | tuple[FindingIndex, Container[str]]
+"""The open findings, for who sees only some namespaces with these."""
 
 
 class _Looked:
     """The VMs of an engine, and what of them is asked for."""
 
-    def __init__(self, engine: Engine, index: FindingIndex, asked: VMsQuery) -> None:
+    def __init__(self, engine: Engine, index: FindingIndex, asked: VMsQuery, within: Container[str] | None) -> None:
         """Raises UnaskableError."""
         self.engine, self.cluster, self.index, self.asked = engine, engine.cluster, index, asked
+        self.within = within
         _refuse(asked.state, STATES, "state")
         _refuse(asked.cannot, ACTS, "act")
         _refuse(asked.feature, tuple(BY_ID), "feature")
@@ -178,11 +181,13 @@ class _Looked:
                 found = some if found is None else found & some
                 yield
         if found is not None:
-            kept = (name for name in found if not asked.namespace or name[0] in asked.namespace)
-            return iter([sorted(kept)])
+            return iter([sorted(name for name in found if self.wanted(name[0]))])
         places = {*cluster.namespaces(VirtualMachine), *cluster.namespaces(VirtualMachineInstance)}
-        wanted_places = sorted(places & set(asked.namespace) if asked.namespace else places)
-        return (self._within(each) for each in wanted_places)
+        return (self._within(each) for each in sorted(filter(self.wanted, places)))
+
+    def wanted(self, namespace: str) -> bool:
+        asked = self.asked.namespace
+        return (not asked or namespace in asked) and (self.within is None or namespace in self.within)
 
     def _within(self, namespace: str) -> list[_Name]:
         names = self.cluster.names(VirtualMachine, namespace) | self.cluster.names(VirtualMachineInstance, namespace)
@@ -259,6 +264,8 @@ class _Looked:
         nads = [nad for each in pair if each is not None for _, nad, _ in each.networks if nad]
         found = self.engine.restraints.of(one.namespace, one.name, vmi.node if vmi is not None else "", nads)
         runs = vmi is not None and not vmi.final and bool(vmi.node) and vmi.phase not in PENDING
+        if self.within is not None:  # what is found elsewhere says something of what is there
+            found = [each for each in found if each.subject.namespace == one.namespace]
         acts = by_open_findings(found, runs=runs, alone=pair.vm is None)
         made = [Forbidden(act, each.why, each.reason) for act, each in acts]
         if runs and vmi is not None and vmi.migratable == "False" and all(each.act != "migrate" for each in made):
@@ -307,17 +314,18 @@ def _refuse(given: Iterable[str], known: tuple[str, ...], what: str) -> None:
             raise UnaskableError(f"no {what} is called {each[:80]!r}; {meant(each, known, f'{what}s')}")
 
 
-def _steps(engine: Engine, index: FindingIndex, asked: VMsQuery) -> Generator[None, None, VMs]:
-    return (yield from _answered(engine, index, asked, None))
+def _steps(engine: Engine, counted: Counted, asked: VMsQuery) -> Generator[None, None, VMs]:
+    return (yield from _answered(engine, counted, asked, None))
 
 
-def _bounded(engine: Engine, index: FindingIndex, asked: VMsQuery) -> Generator[None, None, VMs]:
-    return (yield from _answered(engine, index, asked, FIRST))
+def _bounded(engine: Engine, counted: Counted, asked: VMsQuery) -> Generator[None, None, VMs]:
+    return (yield from _answered(engine, counted, asked, FIRST))
 
 
-def _answered(engine: Engine, index: FindingIndex, asked: VMsQuery, most: int | None) -> Generator[None, None, VMs]:
+def _answered(engine: Engine, counted: Counted, asked: VMsQuery, most: int | None) -> Generator[None, None, VMs]:
     """Raises UnaskableError."""
-    looked = _Looked(engine, index, asked)
+    index, within = (counted, None) if isinstance(counted, FindingIndex) else counted
+    looked = _Looked(engine, index, asked, within)
     limit = number_in(asked.limit, "limit", 1)
     limit = min(limit or most, MOST) if most is not None else limit
     page = number_in(asked.page, "page", 1) or 1
@@ -329,8 +337,9 @@ def _answered(engine: Engine, index: FindingIndex, asked: VMsQuery, most: int | 
     kinds = (VirtualMachine, VirtualMachineInstance)
     names = {each.__name__ for each in kinds}
     unread = (each for each in engine.cluster.all(Undecodable) if each.kind in names)
-    wanted = (each.ref for each in unread if not asked.namespace or each.namespace in asked.namespace)
-    return VMs(engine.generation, in_all, first, tuple(rows), unseen(engine.cluster, kinds), tuple(sorted(wanted)))
+    wanted = (each.ref for each in unread if looked.wanted(each.namespace))
+    generation = engine.generation if within is None else 0  # which grows with what is found elsewhere
+    return VMs(generation, in_all, first, tuple(rows), unseen(engine.cluster, kinds), tuple(sorted(wanted)))
 
 
 def _by_name(looked: _Looked, first: int, limit: int | None) -> Generator[None, None, tuple[list[VMRow], int]]:

@@ -22,7 +22,7 @@ from ..questions.finding_index import FindingIndex
 from ..questions.urgency import Urgency
 from .access.browsers import LOGIN, LOGOUT
 from .api.findings import CausesView, Findings, Generation, WaitingRequests
-from .api.questions import DrainUnderWay, MigrationsView, QuestionView
+from .api.questions import DrainUnderWay, MigrationsView, QuestionView, VMsView
 from .api.scrape import Scrape
 from .application import Routes
 from .html.rendering import prepare
@@ -59,6 +59,7 @@ FOR_TENANTS = (
     "/api/v1/findings",
     "/api/v1/generation",
     "/api/v1/migrations",
+    "/api/v1/vms",
     "/findings",
     "/findings.csv",
     "/findings.json",
@@ -69,6 +70,8 @@ FOR_TENANTS = (
     "/runbooks/{name}",
     "/search",
     "/style.css",
+    "/vms/",
+    "/vms.csv",
 )
 """The paths that answer a tenant with what is theirs. A new path is for those who see everything."""
 UNASKED = (LOGIN, LOGOUT, "/style.css")
@@ -158,7 +161,7 @@ def questions(
             version = lambda: (versions.everything, failures.version)  # noqa: E731
             views[each.path] = QuestionView(each, engine, failures, instance, version)
         elif each.counted is FindingIndex:
-            views[each.path] = QuestionView(each, engine, index, instance, lambda: versions.everything)
+            views[each.path] = VMsView(each, engine, index, instance, lambda: versions.everything)
         else:
             counted = aggregates.of(each.counted) if each.counted is not None else None
             views[each.path] = QuestionView(each, engine, counted, instance, lambda: versions.everything)

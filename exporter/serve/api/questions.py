@@ -16,10 +16,11 @@ from ...engine.turn import in_turns
 from ...facts.record import Ref
 from ...findings.finding import Finding
 from ...questions import drain as of_drain
-from ...questions.asked import MigrationsQuery
+from ...questions.asked import MigrationsQuery, VMsQuery
 from ...questions.drain import Drain
 from ...questions.migrations import FailedMigrationReport, Migrations, failure_report
 from ...questions.question import Answer, Asked, NotThereError, Question, UnaskableError
+from ...questions.vms import VMs
 from ..access.viewer import Visible, visible_to
 from ..reports.result_cache import Shared, Versions
 from ..server.query import asked_in
@@ -65,13 +66,28 @@ class QuestionView(Generic[Asked, Answer]):
             return await self._made(asked, asked, self._counted)
         return question.narrowed(await self._made(None, asked, self._counted), asked)
 
-    async def every(self, asked: Asked) -> Answer:
-        """More than one answer shows, for who asks: it is not kept. Raises NotThereError and UnaskableError."""
-        return await in_turns(self.question.steps(self._engine, self._counted, asked))
+    async def every(self, asked: Asked, counted: Any) -> Answer:
+        """More than one answer shows: it is not kept. Raises NotThereError and UnaskableError."""
+        return await in_turns(self.question.steps(self._engine, counted, asked))
 
     async def _made(self, key: Hashable, asked: Asked, counted: Any) -> Answer:
         steps = self.question.bounded or self.question.steps
         return await self._shared.get(key, lambda: in_turns(steps(self._engine, counted, asked)))
+
+
+class VMsView(QuestionView[VMsQuery, VMs]):
+    """The list of VMs, for tenants of those in their namespaces."""
+
+    async def asked(self, request: web.Request, asked: VMsQuery) -> VMs:
+        visible = visible_to(request)
+        if visible is None:
+            return await self.answer(asked)
+        return await self._made((visible, asked), asked, (self._counted, visible))
+
+    async def every_of(self, request: web.Request, asked: VMsQuery) -> VMs:
+        """All that match, for the viewer."""
+        visible = visible_to(request)
+        return await self.every(asked, self._counted if visible is None else (self._counted, visible))
 
 
 _MOST_UNDER_WAY = 10  # nodes

@@ -12,7 +12,7 @@ from ...questions.asked import VMsQuery, sent
 from ...questions.question import UnaskableError
 from ...questions.vm.verdicts import ACTS
 from ...questions.vms import COLUMNS, FIRST, SORTS, STATES, VMs, cells
-from ..api.questions import QuestionView
+from ..api.questions import VMsView
 from ..server.query import asked_in
 from ..server.sending import as_text, send
 from .findings import lines
@@ -22,13 +22,13 @@ _PART = 500  # rows written at once
 
 
 class VMsPage:
-    def __init__(self, frame: Frame, view: QuestionView[VMsQuery, VMs]) -> None:
+    def __init__(self, frame: Frame, view: VMsView) -> None:
         self._frame, self._view = frame, view
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         try:
             asked = _asked(request)
-            vms = await self._view.answer(asked)
+            vms = await self._view.asked(request, asked)
         except UnaskableError as error:
             return await self._frame.mistake(request, 400, str(error), here="/vms/")
         size = int(asked.limit or FIRST)
@@ -50,7 +50,7 @@ class VMsPage:
     async def csv(self, request: web.Request) -> web.StreamResponse:
         """All that match."""
         try:
-            vms = await self._view.every(_asked(request))
+            vms = await self._view.every_of(request, _asked(request))
         except UnaskableError as error:
             return as_text(400, str(error))
         headers = {"Content-Type": "text/csv; charset=utf-8", "Content-Disposition": 'attachment; filename="vms.csv"'}

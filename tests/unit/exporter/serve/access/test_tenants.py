@@ -100,6 +100,32 @@ async def test_a_tenant_is_led_to_nothing_that_is_of_others(server: Served) -> N
         assert (status, b"ns-00" in body) == (200, False), path
 
 
+async def test_a_tenant_lists_the_vms_of_their_namespaces_and_no_others(server: Served) -> None:
+    for namespace in ("ns-00", "ns-01"):
+        for name in ("db", "web"):
+            vm = {"kind": "VirtualMachine", "namespace": namespace, "name": name, "uid": f"{namespace}-{name}"}
+            server.evaluation.seen(full(vm | {"runStrategy": "Halted", "networks": {}}))
+    server.evaluation.evaluate()
+    every = await listed(server, "/api/v1/vms")
+    assert [(row["vm"]["namespace"], row["vm"]["name"]) for row in every["rows"]] == [
+        *(("ns-00", "db"), ("ns-00", "web"), ("ns-01", "db"), ("ns-01", "web"))
+    ]
+    for query in ("", "?sort=findings", "?namespace=ns-00,ns-01", "?state=Stopped&limit=1"):
+        mine = await listed(server, f"/api/v1/vms{query}", Tenant="ns-01")
+        assert mine["inAll"] == 2, query
+        assert {row["vm"]["namespace"] for row in mine["rows"]} == {"ns-01"}, query
+    assert (await listed(server, "/api/v1/vms?namespace=ns-00", Tenant="ns-01"))["rows"] == []
+    for path in ("/vms/", "/vms.csv"):
+        status, _, body = await server.get(path, Tenant="ns-01")
+        assert (status, b"ns-01" in body, b"ns-00" in body) == (200, True, False), path
+    before = (await server.get("/api/v1/vms", Tenant="ns-01"))[1]["ETag"]
+    server.evaluation.seen(
+        full({"kind": "VirtualMachine", "namespace": "ns-00", "name": "new", "runStrategy": "Halted"})
+    )
+    server.evaluation.evaluate()
+    assert (await server.get("/api/v1/vms", Tenant="ns-01", If_None_Match=before))[0] == 304
+
+
 async def test_a_change_elsewhere_alters_neither_generation_nor_tag(server: Served) -> None:
     before, tag, mine = await tagged(server)
     server.evaluation.seen(full({"kind": "IPAMClaim", "namespace": "other", "name": "more"}))

@@ -16,8 +16,10 @@ from exporter.findings.check import Check
 from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
 from exporter.questions import tenant_text
+from exporter.questions.asked import VMsQuery
 from exporter.questions.findings import Filter
 from exporter.questions.selection import ANYTHING
+from exporter.questions.vms import QUESTION as VMS
 from exporter.serve.access.viewer import Visible
 from exporter.serve.reports.listing import Listing
 from exporter.serve.reports.listings import Listings
@@ -127,6 +129,9 @@ async def test_no_name_of_another_namespace_is_in_the_answers_of_a_tenant(check:
         assert FOREIGN not in repr(counts), name
         assert {each["subject"]["namespace"] for each in seen["findings"]} <= {OWN}, name
         assert sorted(each["fingerprint"] for each in seen["findings"]) == sorted(each.fingerprint for each in mine)
+        vms = at_once(VMS.steps(evaluation.engine, (every.index, Visible(frozenset([OWN]))), VMsQuery()))
+        assert FOREIGN not in repr(vms), name
+        assert {row.vm.namespace for row in vms.rows} <= {OWN}, name
         assert counts["severity"].total() == len(mine)
         assert seen["sources"] == []
         assert "reconcile" not in seen
