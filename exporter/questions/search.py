@@ -65,9 +65,11 @@ def steps(engine: Engine, text: str) -> Generator[None, None, SearchHits]:
 
 
 def _others(cluster: Cluster, wanted: str) -> Iterator[Hit]:
-    """Networks, instancetypes and preferences, features and feature gates, and the names that findings and alerts
-    have; of what is no object the kind is a word.
+    """Namespaces with VMs, networks, instancetypes and preferences, features and feature gates, and the names that
+    findings and alerts have; of what is no object the kind is a word.
     """
+    for name in {*cluster.namespaces(VirtualMachine), *cluster.namespaces(VirtualMachineInstance)}:
+        yield from _named(Ref("Namespace", "", name), (name,), wanted)
     for name in cluster.keys(NETWORK):
         yield from _named(Ref("Network", "", name), (name,), wanted)
     for kind in LIVE.values():

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import NamedTuple
 
 import msgspec
 
 from ..checks import areas
 from ..findings.finding import Finding
 from .findings import Filter, field_of
+from .urgency import pages
 
 AGES = {"hour": 3600.0, "day": 86400.0, "week": 604800.0, "older": float("inf")}
 """For how long a finding is known at most, in seconds, by the name of its age."""
-FACETS = ("severity", "area", "reason", "namespace", "node", "network", "feature", "since")
+URGENT = ("pages", "waits")
+"""Whether the alert of a finding wakes somebody, or it can wait until the morning."""
+FACETS = ("severity", "urgent", "area", "reason", "namespace", "node", "network", "feature", "since")
 OTHER = "other"  # the area of a check that is in none
 Counts = dict[str, Counter[str]]
 """How many findings have each value, by facet."""
@@ -23,13 +28,14 @@ _AREAS: Mapping[str, str] = {check.id: area for area, checks in areas().items() 
 
 class Selection(msgspec.Struct, frozen=True):
     """`filter` is that of the API. `area` are folders of checks, `since` names of AGES as of `moment`, in seconds since
-    1970, and `cause` ids of causes. Where a field is empty anything is wanted.
+    1970, `cause` ids of causes, and `urgent` some of URGENT. Where a field is empty anything is wanted.
     """
 
     filter: Filter = Filter()
     area: frozenset[str] = frozenset()
     since: frozenset[str] = frozenset()
     cause: frozenset[str] = frozenset()
+    urgent: frozenset[str] = frozenset()
     moment: float = 0.0
 
     @property
@@ -42,10 +48,12 @@ class Selection(msgspec.Struct, frozen=True):
     def misses(self, finding: Finding) -> list[str]:
         """The names of the fields that a finding does not fit to."""
         own = {name: wanted for name in Filter.__struct_fields__ if (wanted := getattr(self.filter, name))}
-        own |= {name: wanted for name in ("area", "since", "cause") if (wanted := getattr(self, name))}
+        own |= {name: wanted for name in OWN if (wanted := getattr(self, name))}
         return [name for name, wanted in own.items() if value_of(finding, name, self.moment) not in wanted]
 
 
+OWN = ("area", "since", "cause", "urgent")
+"""The fields of a selection beside its filter."""
 ANYTHING = Selection()
 
 
@@ -59,7 +67,20 @@ def value_of(finding: Finding, name: str, moment: float) -> str:
         return area_of(finding.check)
     if name == "since":
         return age_group(finding.since, moment)
+    if name == "urgent":
+        return _urgency(finding.check, finding.reason, finding.severity)
     return field_of(finding, name)
+
+
+class _Kind(NamedTuple):
+    check: str
+    reason: str
+    severity: str
+
+
+@cache
+def _urgency(check: str, reason: str, severity: str) -> str:
+    return URGENT[0] if pages(_Kind(check, reason, severity)) else URGENT[1]
 
 
 def age_group(since: float | None, moment: float) -> str:

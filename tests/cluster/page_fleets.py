@@ -43,6 +43,7 @@ def demo_paths(demo: Demo) -> list[str]:
         *("/", "/findings", "/findings?severity=critical&severity=warning", "/findings?reason=nothing-like-it"),
         *(f"/findings/{worst['fingerprint']}", f"/findings/{longest['fingerprint']}"),
         f"/findings?cause={worst['cause']}",
+        *("/vms/", "/vms/?cannot=migrate&sort=findings", "/maintenance", "/upgrade", "/upgrade?to=nothing"),
         *("/vms/billing/oracle-1", "/vms/nowhere/nothing", "/nodes/", "/nodes/node05", "/networks/"),
         *("/networks/telecom-signalling", "/instancetypes/", "/instancetypes/u1.medium", "/features/"),
         *("/features/vsock", "/drain", "/drain?node=node05", "/drain?node=nothing", "/impact"),

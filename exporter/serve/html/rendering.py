@@ -50,7 +50,12 @@ def href(ref: Ref) -> str:
     return f"/runbooks/{_part(ref.name)}.md" if ref.kind == "Alert" else ""
 
 
-_NAMED = {"Network": "/networks/", "Feature": "/features/", "Reason": "/findings?reason="}
+_NAMED = {
+    "Namespace": "/findings?namespace=",
+    "Network": "/networks/",
+    "Feature": "/features/",
+    "Reason": "/findings?reason=",
+}
 
 
 def _part(text: str) -> str:

@@ -21,7 +21,7 @@ from ...findings.severity import Severity
 from ...questions.causes import CauseReport, cause_order
 from ...questions.findings import Filter, FindingReport
 from ...questions.nearest import nearest
-from ...questions.selection import AGES, FACETS, Counts, Selection, area_of, counting
+from ...questions.selection import AGES, FACETS, OWN, URGENT, Counts, Selection, area_of, counting
 from ...questions.trust import trust_of
 from ..html.rendering import query
 from ..reports.listing import Chooser, Listing
@@ -38,8 +38,8 @@ SORTS = {
     "change": "most change in the last hour first",
     "reason": "by reason",
 }
+_FIXED = {"since": list(AGES), "urgent": list(URGENT)}  # all values of a facet, in their order
 _MINUTE = 60.0
-_OWN = ("area", "since", "cause")  # fields of a selection beside its filter
 _VIEW = ("sort", "page", "open")
 _MOST_OPEN = 50  # causes that are opened at once
 
@@ -57,7 +57,7 @@ class Address(msgspec.Struct, frozen=True):
         """What is asked for, without how it is shown."""
         own = self.selection
         fields = [(name, getattr(own.filter, name)) for name in Filter.__struct_fields__]
-        fields += [(name, getattr(own, name)) for name in _OWN]
+        fields += [(name, getattr(own, name)) for name in OWN]
         return [(name, value) for name, values in fields for value in sorted(values)]
 
     def link(self, **changes: Any) -> str:
@@ -81,32 +81,32 @@ class Address(msgspec.Struct, frozen=True):
     def without(self, name: str, value: str) -> str:
         """With one value less."""
         own = self.selection
-        if name in _OWN:
+        if name in OWN:
             return self.link(selection=msgspec.structs.replace(own, **{name: getattr(own, name) - {value}}), page=1)
         less = msgspec.structs.replace(own.filter, **{name: getattr(own.filter, name) - {value}})
         return self.link(selection=msgspec.structs.replace(own, filter=less), page=1)
 
     def chosen(self, name: str) -> frozenset[str]:
         """The values that are asked for of a facet."""
-        values: frozenset[str] = getattr(self.selection if name in _OWN else self.selection.filter, name)
+        values: frozenset[str] = getattr(self.selection if name in OWN else self.selection.filter, name)
         return values
 
 
 class Addresses:
     def __init__(self, engine: Engine) -> None:
         self._clock = engine.clock
-        self._parameters = Parameters(engine, (*_OWN, *_VIEW))
-        self._known = {"area": sorted({area_of(each.id) for each in engine.checks}), "since": list(AGES)}
+        self._parameters = Parameters(engine, (*OWN, *_VIEW))
+        self._known = {"area": sorted({area_of(each.id) for each in engine.checks}), **_FIXED}
 
     def of(self, request: web.BaseRequest) -> Address:
         """Raises ValueError for what can't be asked for, in one sentence."""
         wanted = self._parameters.filter(request)
-        area, since = (self._values(request, name) for name in ("area", "since"))
+        area, since, urgent = (self._values(request, name) for name in ("area", "since", "urgent"))
         sort = single_in(request, "sort") or "severity"
         if sort not in SORTS:
             raise ValueError(f"findings can't be sorted by {sort[:60]!r}; there are: {', '.join(SORTS)}")
         moment = self._clock() // _MINUTE * _MINUTE if since else 0.0
-        selection = Selection(wanted, area, since, frozenset(values_of(request, "cause")), moment)
+        selection = Selection(wanted, area, since, frozenset(values_of(request, "cause")), urgent, moment)
         opened = tuple(dict.fromkeys(values_of(request, "open")))[:_MOST_OPEN]
         return Address(selection, sort, max(1, number_in(request, "page") or 1), opened)
 
@@ -131,6 +131,9 @@ _TITLES = {
     "day": "less than a day",
     "week": "less than a week",
     "older": "longer",
+    "urgent": "Urgent",
+    "pages": "yes, the alert pages",
+    "waits": "no, until the morning",
 }
 
 
@@ -243,7 +246,7 @@ def _facet(name: str, counts: Counts, address: Address) -> Facet | None:
     counted, chosen = counts.get(name, Counter()), address.chosen(name)
     if len(counted) < 2 and not chosen:
         return None
-    fixed = {"severity": [each.value for each in reversed(Severity)], "since": list(AGES)}.get(name)
+    fixed = {"severity": [each.value for each in reversed(Severity)], **_FIXED}.get(name)
     most = nsmallest(_VALUES + _MORE_VALUES, counted, key=lambda value: (-counted[value], value))
     values = [each for each in fixed if each in counted or each in chosen] if fixed else most
     values += sorted(chosen.difference(values))
