@@ -80,6 +80,7 @@ class VMQuery(NamedTuple):
     namespace: str
     name: str
     manifest: Any = None
+    beside: Annotated[str, Argument("Also say in what this other VM differs", "[NAMESPACE/]NAME")] = ""
 
 
 class VMsQuery(NamedTuple):

@@ -81,7 +81,9 @@ def _asked(arguments: argparse.Namespace) -> VMQuery:
         raise UsageError("standard input can be read once; give --manifest or --from a file")
     refuse_complete_without_dump(arguments)
     manifest = read_manifest(arguments.manifest, namespace, name) if arguments.manifest else None
-    return VMQuery(namespace, name, manifest)
+    if manifest is not None and arguments.beside:
+        raise UsageError("--beside compares with a VM that is there, and --manifest has one that is not")
+    return VMQuery(namespace, name, manifest, arguments.beside or "")
 
 
 run = CommandQuestion(

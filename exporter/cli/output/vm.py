@@ -125,6 +125,7 @@ def _whole(found: VMWhole, aim: Aim) -> str:
     parts: list[str] = [_headline(found) + "".join(_verdicts(found))]
     writers: tuple[Callable[[VMWhole], Iterator[str]], ...] = (_migration, _targets, _drain, _restart, _upgrade)
     sections = [*("".join(each(found)) for each in writers), *shape(found)]
+    sections.insert(0, _differences(found))
     sections.insert(0 if found.findings else len(sections), _findings(found, aim))  # none is no news
     sections += ["".join(_unknown(found)), "".join(_not_considered(found))]
     parts += [each for each in sections if each]
@@ -199,6 +200,19 @@ def _verdicts(found: VMWhole) -> Iterator[str]:
                 yield paragraph(sentence(why), "  - ", "    ")
         else:
             yield paragraph(f"{': '.join((each.head, *each.whys))}.", "  ", "    ")
+
+
+def _differences(found: VMWhole) -> str:
+    if found.beside is None:
+        return ""
+    other = found.beside.path
+    if not found.differences:
+        return f"Nothing that is compared differs in {other}.\n"
+    rows = [(each.what, each.here, each.there) for each in found.differences]
+    text = paragraph(f"Where {other} differs")
+    for what, here, there in rows:
+        text += paragraph(f"{what}: {here}", "  ", "    ") + paragraph(f"{other}: {there}", "    ", "      ")
+    return text
 
 
 def _step_once(stepped: set[tuple[str, ...]], following: str, commands: Sequence[str]) -> str:

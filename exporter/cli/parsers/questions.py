@@ -14,6 +14,7 @@ from ...questions.asked import (
     InstancetypesQuery,
     NetworksQuery,
     UpgradeQuery,
+    VMQuery,
     VMsQuery,
 )
 from ..options import (
@@ -271,6 +272,7 @@ def add_vm(commands: Any) -> None:
         help="VM, or VMI without a VM, with or without vm/ before it. Optional with --manifest.",
     )
     parser.add_argument("--namespace", "-n", metavar="NS", default="", help="Namespace of a VM that is given as NAME")
+    add_arguments(parser, VMQuery)
     parser.add_argument(
         "--manifest",
         metavar="FILE",

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+import msgspec
+
 from ...counts.migrations import MigrationFailures
 from ...engine.engine import Engine
 from ..asked import VMQuery
 from ..question import Question
+from .comparing import differences
 from .context import INDEXES, KINDS, READER
 from .manifest import KINDS as OF_MANIFESTS
 from .manifest import Manifest, manifest_of, propose
@@ -43,7 +46,12 @@ def _answered(engine: Engine, kept: MigrationFailures | None, asked: VMQuery) ->
     if asked.manifest is not None:
         return propose(engine, asked.manifest)
     failed = kept.of(asked.namespace, asked.name) if kept is not None else ()
-    return (yield from steps(engine, asked.namespace, asked.name, failed))
+    one = yield from steps(engine, asked.namespace, asked.name, failed)
+    if not asked.beside:
+        return one
+    namespace, slash, name = asked.beside.partition("/")
+    other = yield from steps(engine, *((namespace, name) if slash else (asked.namespace, asked.beside)))
+    return msgspec.structs.replace(one, beside=other.vm or other.vmi, differences=tuple(differences(one, other)))
 
 
 QUESTION = Question("vms/{namespace}/{name}", VMQuery, VMWhole, _answered, READER, MigrationFailures)

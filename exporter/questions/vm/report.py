@@ -322,6 +322,14 @@ class DeleteOutcome(msgspec.Struct, frozen=True, rename="camel"):
     then: tuple[str, ...] = ()
 
 
+class Difference(msgspec.Struct, frozen=True):
+    """Something in which two VMs differ: how it is `here`, of the VM that is asked about, and `there`."""
+
+    what: str
+    here: str
+    there: str
+
+
 class UpgradeOutcome(msgspec.Struct, frozen=True, rename="camel"):
     """What the upgrade of KubeVirt `to` the next release that is known would change in its findings."""
 
@@ -339,7 +347,7 @@ class VMWhole(msgspec.Struct, frozen=True, rename="camel"):
     the manifest would have it. `verdicts` say what may be done to it, an act each. `drain` is what a drain of its node
     would do to it. `findings` are those on the VM, its VMI, its pods and its IPAMClaims, `around`
     those on its node and its networks, `copies` those on restores and clones, of it or into it, that have not run yet
-    and will duplicate what identifies a VM.
+    and will duplicate what identifies a VM. `beside` is another VM that it is compared with, and `differences` in what.
 
     `unseen` are the kinds that can't be seen, `unread` the undecodable objects that may matter, and `unanswered` the
     checks that have no answer for it: while there are any, the answer may be incomplete.
@@ -375,6 +383,8 @@ class VMWhole(msgspec.Struct, frozen=True, rename="camel"):
     unread: tuple[Ref, ...]
     unanswered: tuple[Unknown, ...]
     unanswered_in_all: int
+    beside: Ref | None = None
+    differences: tuple[Difference, ...] = ()
 
 
 def exit_code(found: VMWhole, *, whole: bool = True) -> int:

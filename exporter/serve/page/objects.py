@@ -22,14 +22,14 @@ from ...questions.findings import Filter
 from ...questions.instancetypes import Instancetypes
 from ...questions.nearest import nearest
 from ...questions.networks import STATES, Networks
-from ...questions.question import NotThereError
+from ...questions.question import NotThereError, UnaskableError
 from ...questions.search import MOST_HITS, SearchHits, steps
 from ...questions.vm import VMWhole, changes, said
 from ..access.viewer import visible_to
 from ..api.questions import QuestionView
 from ..html.rendering import href
 from ..reports.listing import Listing
-from ..server.query import only, single_in
+from ..server.query import asked_in, only, single_in
 from .frame import Frame
 from .vms import VMsPage
 
@@ -52,9 +52,11 @@ class VMPage:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         namespace, name = request.match_info["namespace"], request.match_info["name"]
         try:
-            vm = await self._view.answer(VMQuery(namespace, name))
+            vm = await self._view.answer(asked_in(request, VMQuery))
         except NotThereError as error:
             return await self._frame.mistake(request, 404, str(error))
+        except UnaskableError as error:
+            return await self._frame.mistake(request, 400, str(error))
         listing = self._frame.listing(request)
         findings = []
         for each in in_turn(await listing.of_vm(namespace, name)):

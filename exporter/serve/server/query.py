@@ -82,8 +82,6 @@ def asked_in(request: web.Request, asked: type[T]) -> T:
     again, each once; the rest is part of its path. Raises UnaskableError.
     """
     known = parameters(asked)
-    if not known and request.query:
-        raise UnaskableError("one VM is asked for by its path alone; there are no parameters")
     try:
         only(request, [each.name for each in known])
     except ValueError as error:

@@ -47,6 +47,7 @@ ASKED: tuple[Any, ...] = (
     FeaturesQuery(("vsock", "GPU")),
     FeaturesQuery(unallowed=True),
     VMQuery("shop", "pinned"),
+    VMQuery("shop", "pinned", beside="shop/web-1"),
     VMsQuery(),
     VMsQuery(namespace=("shop", "lab"), state=("Running",), sort="findings", limit="7", page="2"),
     VMsQuery(node=("node01", "node05"), cannot=("migrate", "restart")),
@@ -107,7 +108,7 @@ def places(objects: list[Object], shared: Shared, tmp_path_factory: pytest.TempP
 def words(asked: Any) -> Iterator[str]:
     """The command that asks it."""
     if isinstance(asked, VMQuery):
-        yield from ("vm", f"{asked.namespace}/{asked.name}")
+        yield from ("vm", f"{asked.namespace}/{asked.name}", *(("--beside", asked.beside) if asked.beside else ()))
         return
     if isinstance(asked, MaintenanceQuery):
         yield from ("drain", "--each", *asked.node)

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from exporter.cli.output.vm import whole_vm
-from exporter.facts.record import epoch
+from exporter.engine.evaluate import at_once
+from exporter.facts.record import Ref, epoch
 from exporter.questions import vm
+from exporter.questions.asked import VMQuery
 from exporter.questions.question import NotThereError
 
 from ....drain_rows import Row, guest, migration, node
@@ -349,3 +351,23 @@ def test_a_restore_that_takes_it_out_is_not_named() -> None:
     patches = {"patches": [f'{{"op": "replace", "path": "{path}", "value": ""}}']}
     assert OneVMStage(STOPPED | {"serial": "s-1"}, saved, restore).take().copies
     assert OneVMStage(STOPPED | {"serial": "s-1"}, saved, restore | patches).take().copies == ()
+
+
+def test_two_vms_beside_each_other_say_why_one_moves_and_the_other_does_not() -> None:
+    stage = OneVMStage(*running("a"), *running("b", migratable=False))
+    stage.evaluate()
+    found = at_once(vm.QUESTION.steps(stage.engine, None, VMQuery("ns", "a", beside="ns/b")))
+    assert found.beside == Ref("VirtualMachine", "ns", "b", "vm-b")
+    said = {each.what: (each.here, each.there) for each in found.differences}
+    assert said["migrate"][0] == "yes"
+    assert said["migrate"][1].startswith("no: ")
+    assert said["LiveMigratable"][0] == "True"
+    assert "run strategy" not in said
+    assert "node" not in said
+    text = whole_vm(found)
+    assert "Where ns/b differs\n  migrate: yes\n    ns/b: no: " in text
+    same = at_once(vm.QUESTION.steps(stage.engine, None, VMQuery("ns", "a", beside="a")))
+    assert same.differences == ()
+    assert "Nothing that is compared differs in ns/a." in whole_vm(same)
+    with pytest.raises(NotThereError, match="no VM is called 'ns/c'"):
+        at_once(vm.QUESTION.steps(stage.engine, None, VMQuery("ns", "a", beside="c")))

@@ -125,7 +125,8 @@ async def test_an_unchanged_answer_is_not_sent_twice_and_a_changed_one_is(
     [
         ("/api/v1/vms/ns/wbe", 404, "no VM is called 'ns/wbe'; did you mean ns/web?"),
         ("/api/v1/vms/far/web", 404, "no VM is called 'far/web'; did you mean ns/web?"),
-        ("/api/v1/vms/ns/web?node=a", 400, "one VM is asked for by its path alone; there are no parameters"),
+        ("/api/v1/vms/ns/web?node=a", 400, "'node' is not a filter. The filter is: beside"),
+        ("/api/v1/vms/ns/web?beside=wbe", 404, "no VM is called 'ns/wbe'; did you mean ns/web?"),
     ],
 )
 async def test_what_is_not_there_or_no_question(path: str, status: int, said: str, http: aiohttp.ClientSession) -> None:
