@@ -102,8 +102,9 @@ def _number(text: str) -> int:
 # The options of what a question is asked with.
 
 
-def add_arguments(parser: Any, asked: type[Any]) -> None:
-    for each in parameters(asked):
+def add_arguments(parser: Any, asked: type[Any], but: Sequence[str] = ()) -> None:
+    """`but` are fields that have an option already."""
+    for each in (each for each in parameters(asked) if each.field not in but):
         argument, how = each.argument, dict[str, Any](help=each.argument.help)
         if each.flag:
             how |= {"action": "store_true"}

@@ -15,8 +15,8 @@ from .output.text.terminal import say, say_lines
 from .parsers import all_commands
 
 GROUPS = {
-    "inspect a cluster": ("status", "check", "vm", "networks", "features", "instancetypes", "explain"),
-    "preview a change": ("drain", "impact", "diff"),
+    "inspect a cluster": ("status", "check", "vm", "vms", "networks", "features", "instancetypes", "explain"),
+    "preview a change": ("drain", "upgrade", "impact", "diff"),
     "act": ("reconcile", "ignore"),
     "run and set up": ("serve", "rules", "config", "certificate", "demo", "completion", "help", "version"),
 }

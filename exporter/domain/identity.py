@@ -26,11 +26,24 @@ from ..store.kinds.templates import VirtualMachinePool
 from ..store.kinds.virtual_machine import VirtualMachine
 from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ..store.source import Undecodable, unseen
 
 
 def owned(vmi: VirtualMachineInstance | None, vm: VirtualMachine) -> VirtualMachineInstance | None:
     """The VMI of that name, where it is this VM's and has not ended."""
     return vmi if vmi is not None and vmi.vm_uid == vm.uid and not vmi.final else None
+
+
+def stands_alone(cluster: Cluster, namespace: str, name: str) -> bool:
+    """Whether a VMI is there that no VM owns, and there is no VM of its name, as far as VMs are seen."""
+    vmi = cluster.get(VirtualMachineInstance, namespace, name)
+    return (
+        vmi is not None
+        and not vmi.vm_uid
+        and cluster.get(VirtualMachine, namespace, name) is None
+        and cluster.get(Undecodable, namespace, f"{VirtualMachine.__name__} {name}") is None
+        and not unseen(cluster, (VirtualMachine,))
+    )
 
 
 def next_boot(vm: VirtualMachine) -> str:

@@ -22,6 +22,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any, Protocol, cast
 
+from ..domain.identity import stands_alone
 from ..facts.record import Record
 from ..findings.causes import Acknowledgement, Acknowledgements
 from ..findings.check import PER_FLEET, Check
@@ -29,10 +30,8 @@ from ..findings.finding import Finding, Unknown
 from ..findings.severity import Severity
 from ..store.cluster import Change
 from ..store.index import Index
-from ..store.kinds.virtual_machine import VirtualMachine
-from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..store.reader import Reader, cluster_of
-from ..store.source import Source, SyncState, Undecodable, unseen
+from ..store.source import Source, SyncState, Undecodable
 from .causes import CauseStore
 from .pending import Graces
 from .restraints import Restraints
@@ -96,7 +95,7 @@ class Engine:
         self._listeners: list[Listener] = []
         self._outgoing = Outgoing()
         self.causes, self._was_ready = CauseStore(self.checks, clock), False
-        self.restraints, self.acknowledged = Restraints(self._alone), Acknowledgements()
+        self.restraints, self.acknowledged = Restraints(partial(stands_alone, self.cluster)), Acknowledgements()
         self._observers: list[Callable[[Change], None]] = []
         self._unknowns: tuple[int, tuple[Unknown, ...]] = (0, ())  # of which version
         self._held = 0
@@ -106,15 +105,6 @@ class Engine:
         self._rests = asyncio.Event()
         self._rests.set()
         self._awaited = 0  # by how many
-
-    def _alone(self, namespace: str, name: str) -> bool:
-        """Whether a VMI is there that no VM owns, as far as both kinds are seen."""
-        return (
-            self.cluster.get(VirtualMachineInstance, namespace, name) is not None
-            and self.cluster.get(VirtualMachine, namespace, name) is None
-            and self.cluster.get(Undecodable, namespace, f"{VirtualMachine.__name__} {name}") is None
-            and not unseen(self.cluster, (VirtualMachine,))
-        )
 
     # -- what comes in
 

@@ -53,7 +53,7 @@ _OUTCOMES = {
 
 
 # What doesn't move by itself, and what a drain of its node comes to by that, the worst first.
-_HELD = {"blocked": "blocked", "unknown": "unknown", "shut down": "shuts down", "left to its controller": "shuts down"}
+HELD = {"blocked": "blocked", "unknown": "unknown", "shut down": "shuts down", "left to its controller": "shuts down"}
 
 
 class HeldVM(msgspec.Struct, frozen=True):
@@ -158,7 +158,7 @@ def _outcome(report: NodeReport, cluster: Cluster) -> NodeOutcome:
     node = cluster.get(Node, "", report.node)
     vmis = (each for each in cluster.sharing(NODE, report.node) if isinstance(each, VirtualMachineInstance))
     counts = Counter(_OUTCOMES[each.state] for each in report.vms)
-    held = [each for each in report.vms if _OUTCOMES[each.state] in _HELD]
+    held = [each for each in report.vms if _OUTCOMES[each.state] in HELD]
     return NodeOutcome(
         node=report.node,
         version=node.kubelet if node is not None else "",
@@ -181,7 +181,7 @@ def _outcome(report: NodeReport, cluster: Cluster) -> NodeOutcome:
 
 def _verdict(counts: Counter[str]) -> str:
     """The worst of what happens to one of its VMs."""
-    worst = next((verdict for outcome, verdict in _HELD.items() if counts[outcome]), "")
+    worst = next((verdict for outcome, verdict in HELD.items() if counts[outcome]), "")
     return worst or ("moves" if counts else "empty")
 
 

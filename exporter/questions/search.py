@@ -13,6 +13,7 @@ from ..engine.engine import Engine
 from ..facts.firmware import comparable
 from ..facts.record import Record, Ref
 from ..facts.rules import BY_ID
+from ..runbook import texts
 from ..store.cluster import Cluster
 from ..store.indexes.networks import NETWORK
 from ..store.kinds.ipam_claim import IPAMClaim
@@ -80,11 +81,11 @@ def _others(cluster: Cluster, wanted: str) -> Iterator[Hit]:
     for name in NAMES:
         if name.lower() not in BY_ID:  # else it is the feature that is meant
             yield from _named(Ref("Feature", "", name), (name,), wanted)
+    for alert in texts():
+        yield from _named(Ref("Alert", "", alert), (alert,), wanted)
     for check in all_checks():
         for name, reason in check.reasons.items():
             yield from _named(Ref("Reason", "", name), (name, reason.family.name), wanted)
-            if reason.alert:
-                yield from _named(Ref("Alert", "", reason.alert), (reason.alert,), wanted)
 
 
 def _hits(record: Record, wanted: str) -> Iterator[Hit]:

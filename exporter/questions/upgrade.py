@@ -85,7 +85,7 @@ class Obstacle(msgspec.Struct, frozen=True):
 
 
 class Workloads(msgspec.Struct, frozen=True, rename="camel"):
-    """What becomes of the VMIs that run, by workloadUpdateMethods: KubeVirt `migrates` them into launchers of its own
+    """What happens to the VMIs that run, by workloadUpdateMethods: KubeVirt `migrates` them into launchers of its own
     release, or `evicts` them, which shuts their guests down, and the others `stay` in the old one until they restart.
     `methods` are in effect; None where VMIs can't be seen.
     """

@@ -153,7 +153,7 @@ _SAID = {
 }
 
 
-def _unseen(drain: Drain, columns: int | None) -> list[str]:
+def _unseen(drain: Drain | Maintenance, columns: int | None) -> list[str]:
     parts = []
     if drain.unseen:
         what = "there is no answer" if not drain.nodes else "the answer may be incomplete"
@@ -178,6 +178,8 @@ def _ending(drain: Drain, columns: int | None) -> list[str]:
 
 def _asked(arguments: argparse.Namespace) -> DrainQuery:
     asked = asked_with(arguments, DrainQuery)
+    if arguments.limit or arguments.page:
+        raise UsageError("--limit and --page part the nodes of --each")
     if not any(asked):
         raise UsageError("name the nodes, or use --all-cordoned or --selector")
     refuse_probe_of_dump(arguments, "--probe")
@@ -229,11 +231,7 @@ def maintained(found: Maintenance, columns: int | None) -> str:
         said = ", ".join(f"{count} {VERDICTS[verdict]}" for verdict, count in counted(found.nodes))
         parts.append(_wrapped(f"{said}. Each node is drained alone, and the others stay.", columns))
     parts += [part for each in found.nodes if (part := _holding(each, columns))]
-    if found.unseen:
-        rows = [(each.kind, each.why) for each in found.unseen]
-        parts.append(f"Not seen, so the answer may be incomplete:\n{grid(('KIND', 'WHY'), rows, columns)}")
-    if found.unread:
-        parts.append(f"Not read, and may be on these nodes: {one_line(', '.join(map(str, found.unread)))}.\n")
+    parts += _unseen(found, columns)
     parts.append(_wrapped(f"Not considered: {'; '.join(found.not_considered)}.", columns))
     return "\n".join(parts)
 
@@ -259,7 +257,7 @@ def _holding(each: NodeOutcome, columns: int | None) -> str:
 def _each_asked(arguments: argparse.Namespace) -> MaintenanceQuery:
     if arguments.all_cordoned or arguments.selector or arguments.probe:
         raise UsageError("--each takes the names of nodes, and neither --all-cordoned, --selector nor --probe")
-    return MaintenanceQuery(tuple(arguments.node or ()))
+    return MaintenanceQuery(tuple(arguments.node or ()), arguments.limit or "", arguments.page or "")
 
 
 _EACH = CommandQuestion(

@@ -52,7 +52,7 @@ def _table(found: Upgrade, columns: int | None) -> Iterator[str]:
     if rows:
         yield grid(("WITH", "SEVERITY", "REASON", "OBJECT", "WHEN", "WHAT"), rows, columns)
     if more := found.rows_in_all - len(shown):
-        yield f"and {more:,} more; `-o json` has all of them.\n"
+        yield f"and {more:,} more: steward upgrade --to {found.to} -o json\n"
 
 
 def _step(step: ReleaseStep) -> str:
@@ -68,7 +68,7 @@ def _step(step: ReleaseStep) -> str:
 def _workloads(found: Upgrade) -> Iterator[str]:
     of = found.workloads
     if of.migrates is None:
-        yield "What becomes of running VMIs is not known, because they can't be seen."
+        yield "What happens to running VMIs is not known, because they can't be seen."
     else:
         methods = f"workloadUpdateMethods {', '.join(of.methods)}" if of.methods else "no workloadUpdateMethods"
         yield (

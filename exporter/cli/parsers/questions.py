@@ -12,6 +12,7 @@ from ...questions.asked import (
     FeaturesQuery,
     ImpactQuery,
     InstancetypesQuery,
+    MaintenanceQuery,
     NetworksQuery,
     UpgradeQuery,
     VMQuery,
@@ -109,6 +110,7 @@ def add_drain(commands: Any) -> None:
         action="store_true",
         help="Predict the drain of each node alone, of all nodes where none is named, as in a rolling maintenance",
     )
+    add_arguments(parser, MaintenanceQuery, but=("node",))
     parser.add_argument(
         "--probe",
         action="store_true",

@@ -26,10 +26,11 @@ from ...domain.drains.departure.remedies import Remedy
 from ...domain.drains.eviction import EvictionAnswer, cordoned, drain_taints, left_to_drain, webhook_down
 from ...domain.drains.health import ailment, grounded
 from ...domain.features.configuration import chosen
+from ...domain.identity import stands_alone
 from ...facts.naming import sentence, subject_first
 from ...facts.record import Record, Ref
 from ...facts.selector import Selector
-from ...findings.advice import Advice, key_of, next_step, places_of, restrained
+from ...findings.advice import Advice, key_of, next_step, of_vmi_alone, places_of, restrained
 from ...findings.finding import Finding
 from ...findings.severity import Severity
 from ...store.cluster import Cluster
@@ -115,7 +116,7 @@ class Drains:
                 place = places.get(_key(departure.subject), NodeChoice())
                 placed = _placed(departure, place, volumes=self._volumes)
                 held = _forbidden(placed, forbidding)
-                vms.append(_vm(held, place if held is placed else NodeChoice(), shown, forbidding))
+                vms.append(_vm(cluster, held, place if held is placed else NodeChoice(), shown, forbidding))
                 yield
             reports.append(_node(contexts[each.name], each, vms, moved, shown))
         namespaces = {each.subject.namespace for all_ in found.values() for each in all_}
@@ -256,6 +257,7 @@ _ORDER = {state.value: at for at, state in enumerate(DrainState)}
 
 
 def _vm(
+    cluster: Cluster,
     departure: Departure,
     place: NodeChoice,
     shown: dict[Key, list[Shown]],
@@ -269,7 +271,7 @@ def _vm(
     # check knows.
     lasts = any(each.reason == departure.reason for each in findings)
     advised = lasts or not (ends or departure.state is DrainState.MIGRATING)
-    advice = _advice(departure, forbidding)
+    advice = _advice(cluster, departure, forbidding)
     return VMReport(
         vm=subject.ref,
         state=DrainState.BLOCKED if goes_on and lasts else departure.state,
@@ -333,7 +335,7 @@ def _without_room(departure: Departure, place: NodeChoice) -> Departure:
     return replace(departure, state=DrainState.BLOCKED, reason=reason, why=why, remedy=remedy, values=values)
 
 
-def _advice(departure: Departure, forbidding: dict[tuple[str, str], list[Finding]]) -> Advice:
+def _advice(cluster: Cluster, departure: Departure, forbidding: dict[tuple[str, str], list[Finding]]) -> Advice:
     """What to do about it, beside what the findings of the VM warn of."""
     subject = departure.subject
     step = next_step(departure.remedy, departure.values)
@@ -341,6 +343,8 @@ def _advice(departure: Departure, forbidding: dict[tuple[str, str], list[Finding
     name = subject.domain if isinstance(subject, Pod) else subject.name
     node = departure.vmi.node if departure.vmi is not None else departure.values.get("NODE", "")
     places = places_of(subject.namespace, node)
+    if stands_alone(cluster, subject.namespace, name):
+        own = of_vmi_alone(own)
     return restrained(own, [each for key in ((subject.namespace, name), *places) for each in forbidding.get(key, ())])
 
 

@@ -38,7 +38,7 @@ from ..findings import order, supposed
 from ..impact.settings_changes import Wish, configured
 from ..question import NotThereError
 from .context import OneVM
-from .moving import in_ending_namespace, not_starting_now, refused_at_start, runs_now
+from .moving import in_ending_namespace, locked, not_starting_now, refused_at_start, runs_now
 from .places import for_start, places
 from .report import DeleteOutcome, Places, RestartOutcome, UpgradeOutcome
 from .shape import resolved
@@ -207,7 +207,7 @@ _MOST_USERS = 3  # that are named
 def deleted(context: OneVM) -> DeleteOutcome:
     vm = context.vm
     if vm is None:
-        then = ("no VM owns it: nothing but a replica set starts it again",)
+        then = ("it is gone for good, unless a replica set makes another",)
         return DeleteOutcome(not_now=tuple(_ending(context)), then=then)
     unseen = tuple(filter(None, (context.blind_here(each) for each in (VirtualMachine, ControllerRevision))))
     return DeleteOutcome(
@@ -224,8 +224,8 @@ def _ending(context: OneVM) -> Iterator[str]:
     if any(each.deleting is not None for each in (context.vm, context.vmi) if each is not None):
         yield "it is being deleted" if context.vm is None or context.vm.deleting is not None else "its VMI is deleted"
     yield from in_ending_namespace(context)
-    if context.vm is not None and context.vm.locked_by:
-        yield f"{context.vm.locked_by}, a snapshot or a restore that is in progress, locks it"
+    if context.vm is not None:
+        yield from locked(context.vm)
 
 
 def _needed(context: OneVM, vm: VirtualMachine) -> Iterator[str]:

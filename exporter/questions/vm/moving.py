@@ -69,12 +69,16 @@ def not_starting_now(context: OneVM, vm: VirtualMachine, *, runs: bool) -> Itera
     if vm.deleting is not None:
         yield "it is being deleted"
     yield from in_ending_namespace(context)
-    if vm.locked_by:
-        yield f"{vm.locked_by}, a snapshot or a restore that is in progress, locks it"
+    yield from locked(vm)
     if runs and context.vmi is not None and context.vmi.deleting is not None:
         yield "its VMI is being deleted already"
     elif runs and vm.run_strategy in _NO_RESTART:
         yield f"KubeVirt restarts none with run strategy {vm.run_strategy}, which can only be stopped and started"
+
+
+def locked(vm: VirtualMachine) -> Iterator[str]:
+    if vm.locked_by:
+        yield f"{vm.locked_by}, a snapshot or a restore that is in progress, locks it"
 
 
 def not_moving_now(context: OneVM, own: VMIContext) -> Iterator[str]:

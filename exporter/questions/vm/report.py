@@ -213,7 +213,7 @@ class RestartOutcome(msgspec.Struct, frozen=True, rename="camel"):
 
 class Objection(msgspec.Struct, frozen=True):
     """A clause about the VM, `why`. `reason` and `subject` are those of the open finding that objects, if one does.
-    `passing`: nothing is wrong by it. `fails`: what is judged would not work, and not only do harm.
+    `passing`: nothing is wrong by it. `fails`: the act would not work, and not only do harm.
     """
 
     reason: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,7 +13,7 @@ from ...questions.asked import DrainQuery, ImpactQuery, MaintenanceQuery, Upgrad
 from ...questions.drain import STAYS, TITLES, Drain, NodeReport, VMReport, node_names
 from ...questions.findings import Filter
 from ...questions.impact import PARAMETERS, Impact, SubjectOutcome
-from ...questions.maintenance import FIRST, VERDICTS, Maintenance, NodeOutcome, progress
+from ...questions.maintenance import FIRST, HELD, VERDICTS, Maintenance, progress
 from ...questions.maintenance import counted as maintained
 from ...questions.question import NotThereError, UnaskableError
 from ...questions.selection import Selection
@@ -136,20 +135,12 @@ class MaintenancePage:
             "counted": list(maintained(found.nodes)),
             "verdicts": VERDICTS,
             "colours": _BADGES,
-            "bars": {each.node: list(_bar(each)) for each in found.nodes},
+            "bad": HELD,
             "progress": progress,
             "page": int(asked.page or 1),
             "pages": max(1, -(-found.in_all // int(asked.limit or FIRST))),
         }
         return await self._frame.page(request, "maintenance.html", values, here="/maintenance")
-
-
-def _bar(node: NodeOutcome) -> Iterator[tuple[str, int, int]]:
-    """Each outcome with where its part of the bar begins, and how long it is, in VMs."""
-    start = 0
-    for outcome, count in node.counts.items():
-        yield outcome, start, count
-        start += count
 
 
 # /upgrade: what an upgrade of KubeVirt would do, and what to do before.

@@ -15,7 +15,7 @@ LONGER = {
     "VMEvictionPDBBlocks": 515,
     "VMFeatureBlocked": 516,
     "VMFeatureMismatch": 732,
-    "VMInstancetypeRevisionUnfit": 571,
+    "VMInstancetypeRevisionUnfit": 570,
 }
 CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 

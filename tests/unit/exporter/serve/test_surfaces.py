@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from html import unescape
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from exporter.checks import all_checks
 from exporter.cli.options import subcommands
 from exporter.cli.parsing import steward
 from exporter.findings.check import PER_FLEET
-from exporter.questions import all_views
+from exporter.questions import all_questions
 from exporter.questions.causes import CausesReport
 from exporter.questions.findings import FindingReport, Report
 from exporter.serve.reports import listing
@@ -246,12 +245,10 @@ def fields_of(shape: Any) -> Iterator[str]:
 
 
 def shapes() -> Iterator[type]:
-    """What is answered: the report of the findings, and of each view the class that is named after its package."""
+    """What is answered: the report of the findings, and the answer of each question."""
     yield Report
     yield CausesReport
-    for view in all_views():
-        package = import_module(f"{questions.__name__}.{view.id}")
-        yield getattr(package, view.id.capitalize(), None) or getattr(package, f"{view.id.upper()}Whole")
+    yield from (each.answer for each in all_questions())
 
 
 @each_of("shape", list(shapes()))

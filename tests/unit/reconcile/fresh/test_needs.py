@@ -31,7 +31,7 @@ ASKED: dict[str, Callable[[Cluster], Any]] = {
     "depending": lambda cluster: cluster.depending(POOL, "ns/pool"),
 }
 # What follows from what is asked besides, says which indexes and kinds there are, or writes.
-OTHERS = {"derived", "keys_of", "kinds", "namespaces", "put", "remove"}
+OTHERS = {"derived", "keys_of", "kinds", "names", "namespaces", "put", "remove"}
 
 
 def fresh() -> FreshCluster:
