@@ -35,7 +35,8 @@ class CauseReport(msgspec.Struct, frozen=True, rename="camel"):
     names some, as `first_namespaces` does of their namespaces. `vms` is how many VMs the findings are about. `opened`
     and `closed` count the findings that did so in the last hour, absent where nobody watched. `ended_at` is when the
     last finding of one that has none closed, and `last` the object of that; both are absent of others. `acknowledged`
-    is absent where the cause is not, or is worse than what was; `severities` counts the findings.
+    is absent where the cause is not, or is worse than what was; `severities` counts the findings; `only` is the
+    fingerprint of the one that there is, empty of several.
     """
 
     cause: str
@@ -64,6 +65,7 @@ class CauseReport(msgspec.Struct, frozen=True, rename="camel"):
     last: Ref | UnsetType = UNSET
     acknowledged: AcknowledgedReport | UnsetType = UNSET
     severities: dict[str, int] = {}
+    only: str = ""
 
     @property
     def is_known(self) -> bool:
@@ -183,6 +185,7 @@ def reports(
             lately.opened if lately is not None else UNSET,
             lately.closed if lately is not None else UNSET,
             severities=cause.severities,
+            only=worst.fingerprint if worst is not None and len(cause) == 1 else "",
             acknowledged=UNSET if (by := known(cause.id, cause.severity)) is None else acknowledged_report(by),
         )
 

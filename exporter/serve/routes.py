@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -66,10 +66,12 @@ FOR_TENANTS = (
     "/findings/{fingerprint}",
     "/health",
     "/page.js",
+    "/runbooks",
     "/runbooks/",
     "/runbooks/{name}",
     "/search",
     "/style.css",
+    "/vms",
     "/vms/",
     "/vms.csv",
 )
@@ -108,7 +110,7 @@ def routes(
     instancetype_pages = InstancetypePages(frame, asked["instancetypes"], vms)
     feature_pages, runbook_pages = FeaturePages(frame, asked["features"], vms), RunbookPages(frame, runbooks, urgencies)
     exports = Exports(frame, Addresses(engine))
-    return {
+    made: Routes = {
         "/": Overview(engine, frame, under_way, repairs).handle,
         "/findings": FindingsPage(engine, frame).handle,
         "/findings.csv": exports.csv,
@@ -142,6 +144,17 @@ def routes(
         "/api/v1/causes": CausesView(engine, listings, instance).handle,
         **{f"/api/v1/{path}": each.handle for path, each in asked.items()},
     }
+    lists = [path for path in made if path.endswith("/") and path != "/"]
+    return made | {path.removesuffix("/"): _led_to(path) for path in lists}
+
+
+def _led_to(path: str) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    """From the address of a list that somebody has typed without the slash at its end, with what is asked for."""
+
+    async def led(request: web.Request) -> web.StreamResponse:
+        raise web.HTTPPermanentRedirect(f"{path}?{request.query_string}" if request.query_string else path)
+
+    return led
 
 
 def questions(

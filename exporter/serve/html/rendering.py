@@ -87,6 +87,11 @@ def title_of(cause: CauseReport) -> str:
     return _said(reference) or _members(cause)
 
 
+def page_of_cause(cause: CauseReport) -> str:
+    """Of a cause that has one finding that of the finding."""
+    return f"/findings/{cause.only}" if cause.only else f"/findings?cause={cause.cause}"
+
+
 def _said(reference: Reference) -> str:
     if reference.kind:
         return str(Ref(reference.kind, reference.namespace, reference.name))
@@ -154,6 +159,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "kinds": kinds,
     "known": known,
     "titled": title_of,
+    "page": page_of_cause,
     "short": short,
     "beginning": beginning,
     "capitalised": capitalised,

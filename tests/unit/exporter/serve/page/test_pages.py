@@ -117,6 +117,13 @@ async def test_a_mistake_is_a_page_with_the_nearest_name(
     whole(html)
 
 
+@each_of("path", ["/vms", "/nodes", "/networks", "/instancetypes", "/features", "/runbooks"])
+async def test_a_list_without_its_slash_leads_to_it(own_http: aiohttp.ClientSession, path: str) -> None:
+    async with own_http.get(f"{path}?sort=node", allow_redirects=False) as answer:
+        assert (answer.status, answer.headers["Location"]) == (308, f"{path}/?sort=node")
+    assert (await get(own_http, path))[0] == 200
+
+
 async def test_every_link_of_the_demo_leads_to_a_page(http: aiohttp.ClientSession) -> None:
     links: set[str] = set()
     for path in PAGES:
