@@ -30,7 +30,7 @@ from .asked import UpgradeQuery
 from .impact import READER, GateChange, Impact, SubjectOutcome
 from .impact import steps as previewed
 from .impact.settings_changes import Wish, configured
-from .question import Question, UnaskableError
+from .question import NotThereError, Question, UnaskableError
 from .trust import exit_code as ended
 
 MOST = 500  # rows of an answer of the API
@@ -126,11 +126,11 @@ def exit_code(found: Upgrade, *, whole: bool = True) -> int:
 
 
 def _answered(engine: Engine, _: None, asked: UpgradeQuery, most: int | None = None) -> Generator[None, None, Upgrade]:
-    """Raises NotThereError and UnaskableError."""
+    """Raises UnaskableError."""
     cluster = engine.cluster
     try:
         way = _way(cluster, asked.to)
-    except ValueError as error:
+    except (ValueError, NotThereError) as error:
         raise UnaskableError(str(error)) from error
     rows: dict[tuple[str, Ref, str, str], UpgradeRow] = {}
     steps: list[ReleaseStep] = []

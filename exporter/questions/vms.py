@@ -24,7 +24,6 @@ from ..facts.vm_networks import claim_name, parted
 from ..findings.finding import Finding
 from ..store.indexes.drains import NODE
 from ..store.indexes.networks import INTERFACE
-from ..store.kinds import node
 from ..store.kinds.instancetypes import INSTANCETYPES
 from ..store.kinds.ipam_claim import IPAMClaim
 from ..store.kinds.kube_virt import KubeVirt
@@ -42,7 +41,7 @@ from .vm.verdicts import ACTS, by_open_findings
 _KINDS = (VirtualMachine.KIND, VirtualMachineInstance.KIND)
 READER = Reading(
     "vms",
-    (*_KINDS, node.KIND, IPAMClaim.KIND, NetworkAttachmentDefinition.KIND, KubeVirt.KIND, *INSTANCETYPES),
+    (*_KINDS, IPAMClaim.KIND, NetworkAttachmentDefinition.KIND, KubeVirt.KIND, *INSTANCETYPES),
     (NODE, INTERFACE, USERS),
 )
 STATES = (
@@ -60,6 +59,7 @@ STATES = (
 SORTS = ("name", "findings", "node", "state")
 MOST = 500  # rows of one answer of the API
 FIRST = 100  # of one where nobody says how many
+_NAMES = 2000  # that are found by an index between two looks at the event loop
 _SLICE = 200  # VMs that are looked at between two looks at the event loop
 
 
@@ -91,7 +91,8 @@ class VMRow(msgspec.Struct, frozen=True, rename="camel"):
 
 class VMs(msgspec.Struct, frozen=True, rename="camel"):
     """`rows` are some of `in_all` that are asked for, from number `first` on. `unseen` are the kinds that can't be
-    seen, and `unread` the VMs that are undecodable: while there are any, the answer may be incomplete.
+    seen: without VirtualMachines or VirtualMachineInstances VMs are missing, without others addresses, or what a filter
+    asks for. `unread` are the VMs that are undecodable. `complete`: none that is asked for can be missing.
     """
 
     generation: int
@@ -100,6 +101,7 @@ class VMs(msgspec.Struct, frozen=True, rename="camel"):
     rows: tuple[VMRow, ...]
     unseen: tuple[str, ...] = ()
     unread: tuple[Ref, ...] = ()
+    complete: bool = True
 
 
 COLUMNS = (
@@ -177,11 +179,14 @@ class _Looked:
             (asked.instancetype, self._sized),
         ):
             if wanted:
-                some = set(names())
+                some, rest = set[_Name](), names()
+                while part := tuple(islice(rest, _NAMES)):
+                    some.update(part)
+                    yield
                 found = some if found is None else found & some
-                yield
         if found is not None:
-            return iter([sorted(name for name in found if self.wanted(name[0]))])
+            kept = yield from in_order([name for name in found if self.wanted(name[0])], lambda each: each)
+            return iter([kept])
         places = {*cluster.namespaces(VirtualMachine), *cluster.namespaces(VirtualMachineInstance)}
         return (self._within(each) for each in sorted(filter(self.wanted, places)))
 
@@ -334,12 +339,15 @@ def _answered(engine: Engine, counted: Counted, asked: VMsQuery, most: int | Non
         rows, in_all = yield from _sorted(looked, first, limit)
     else:
         rows, in_all = yield from _by_name(looked, first, limit)
-    kinds = (VirtualMachine, VirtualMachineInstance)
-    names = {each.__name__ for each in kinds}
+    names = {each.name for each in _KINDS}
     unread = (each for each in engine.cluster.all(Undecodable) if each.kind in names)
     wanted = (each.ref for each in unread if looked.wanted(each.namespace))
     generation = engine.generation if within is None else 0  # which grows with what is found elsewhere
-    return VMs(generation, in_all, first, tuple(rows), unseen(engine.cluster, kinds), tuple(sorted(wanted)))
+    blind = unseen(engine.cluster, [each.record for each in READER.reads])
+    needs = {*names, *((NetworkAttachmentDefinition.__name__,) if asked.network else ())}
+    left = tuple(sorted(wanted))
+    complete = needs.isdisjoint(blind) and not left
+    return VMs(generation, in_all, first, tuple(rows), blind, left, complete)
 
 
 def _by_name(looked: _Looked, first: int, limit: int | None) -> Generator[None, None, tuple[list[VMRow], int]]:

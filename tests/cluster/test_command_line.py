@@ -176,10 +176,10 @@ def test_a_finding_in_the_own_namespace_is_explained(server: ApiServer, tenant: 
 def test_a_vm_of_the_own_namespace_is_shown_with_what_is_not_seen_of_it(server: ApiServer, tenant: Account) -> None:
     done = asked(server, tenant, "vm", f"{NS}/plain")
     assert (done.returncode, done.stderr) == (2, "")
-    assert done.stdout.startswith(f"VM {NS}/plain does not run (runStrategy Halted).\n")
+    assert done.stdout.startswith(f"VM {NS}/plain does not run (runStrategy Halted).\n  Whether it can be started is ")
     assert "NotPersisted" in done.stdout
     said = " ".join(done.stdout.split())
-    assert "At its next start Whether it can be started is not known: - can't list nodes in all namespaces" in said
+    assert "Whether it can be started is not known: - can't list nodes in all namespaces" in said
 
 
 def test_a_drain_is_not_previewed_for_who_may_see_no_node(server: ApiServer, tenant: Account) -> None:

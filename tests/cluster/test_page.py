@@ -92,6 +92,7 @@ async def test_the_worst_cause_is_in_the_first_fold(tmp_path: Path) -> None:
 async def test_the_page_follows_changes_and_keeps_the_focus_and_what_is_open(tmp_path: Path) -> None:
     async with served(1) as made, browser(tmp_path) as tab:
         cause = next(iter(made.engine.causes)).id
+        fingerprint = next(iter(made.engine.findings())).fingerprint
         await tab.open(f"{made.url}/findings?open={cause}")
         await tab.until("document.querySelector('[data-state]').textContent.includes('Refreshes itself')")
         await tab.value(f"document.querySelector('#c-{cause} h3 a').focus()")
@@ -99,7 +100,7 @@ async def test_the_page_follows_changes_and_keeps_the_focus_and_what_is_open(tmp
         await made.notify()
         await tab.until("document.querySelector('h1').textContent.includes('2 findings')")
         focused = await tab.value("document.activeElement.getAttribute('href')")
-        assert focused == f"/findings?cause={cause}"
+        assert focused == f"/findings/{fingerprint}"
         assert await tab.value("document.querySelectorAll('li.finding').length") == 2
 
 

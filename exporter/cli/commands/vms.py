@@ -57,7 +57,8 @@ def names(found: VMs) -> str:
 
 def _lacking(found: VMs, check: str) -> Iterator[str]:
     if found.unseen:
-        yield f"the list is incomplete while {', '.join(found.unseen)} can't be seen; {check} says why"
+        what = "addresses and what filters ask for may be missing" if found.complete else "the list is incomplete"
+        yield f"{what} while {', '.join(found.unseen)} can't be seen; {check} says why"
     if found.unread:
         yield f"{named(list(map(str, found.unread)))} can't be read, and is missing in the list"
 
@@ -66,6 +67,6 @@ run = CommandQuestion(
     QUESTION,
     text=lambda found, _, columns, __: listed_vms(found, columns),
     formats={"wide": lambda found: listed_vms(found, None, wide=True), "csv": csv_of, "name": names},
-    code=lambda found, in_time: exit_code(unknown=bool(found.unseen or found.unread) or not in_time),
+    code=lambda found, in_time: exit_code(unknown=not found.complete or not in_time),
     lacking=_lacking,
 ).run

@@ -100,12 +100,15 @@ def test_the_state_of_each_is_that_of_its_objects() -> None:
 def test_what_can_not_be_seen_is_no_state_and_is_named() -> None:
     hidden = Stage(stopped("off"), unseen=("VirtualMachineInstance",))
     assert states(hidden) == {"off": "Unknown"}
-    assert hidden.take().unseen == ("VirtualMachineInstance",)
+    assert (hidden.take().unseen, hidden.take().complete) == (("VirtualMachineInstance",), False)
     blind = Stage(unseen=("VirtualMachine", "VirtualMachineInstance")).take()
-    assert (blind.in_all, blind.unseen) == (0, ("VirtualMachine", "VirtualMachineInstance"))
+    assert (blind.in_all, blind.unseen, blind.complete) == (0, ("VirtualMachine", "VirtualMachineInstance"), False)
+    nads = Stage(stopped("off"), unseen=("NetworkAttachmentDefinition",))
+    assert (nads.take().unseen, nads.take().complete) == (("NetworkAttachmentDefinition",), True)
+    assert not nads.take(network=("ns/blue",)).complete
     broken = {"kind": "VirtualMachine", "name": "odd", "over": {"spec": {"runStrategy": ["Always"]}}}
     found = Stage(broken, stopped("off")).take()
-    assert [each.name for each in found.unread] == ["odd"]
+    assert ([each.name for each in found.unread], found.complete) == (["odd"], False)
     assert [each.vm.name for each in found.rows] == ["off"]
 
 
