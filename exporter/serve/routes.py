@@ -22,7 +22,7 @@ from ..questions.finding_index import FindingIndex
 from ..questions.urgency import Urgency
 from .access.browsers import LOGIN, LOGOUT
 from .api.findings import CausesView, Findings, Generation, WaitingRequests
-from .api.questions import DrainUnderWay, MigrationsView, QuestionView, VMsView
+from .api.questions import DrainUnderWay, MigrationsView, QuestionView, VMsView, VMView
 from .api.scrape import Scrape
 from .application import Routes
 from .html.rendering import prepare
@@ -60,6 +60,7 @@ FOR_TENANTS = (
     "/api/v1/generation",
     "/api/v1/migrations",
     "/api/v1/vms",
+    "/api/v1/vms/{namespace}/{name}",
     "/findings",
     "/findings.csv",
     "/findings.json",
@@ -74,6 +75,7 @@ FOR_TENANTS = (
     "/vms",
     "/vms/",
     "/vms.csv",
+    "/vms/{namespace}/{name}",
 )
 """The paths that answer a tenant with what is theirs. A new path is for those who see everything."""
 UNASKED = (LOGIN, LOGOUT, "/style.css")
@@ -98,7 +100,7 @@ def routes(
     """All of them only look. `urgencies` are those of the alerts, by their names."""
     prepare()
     instance = secrets.token_hex(4)
-    asked = questions(engine, aggregates, failures, versions, instance, listings.index)
+    asked = questions(engine, aggregates, failures, versions, instance, listings)
     under_way = DrainUnderWay(engine, versions, listings.of(None).about)
     drain, migrations = asked["drain"], asked["migrations"]
     # Half of the connections may wait: the other half is for whoever asks now.
@@ -163,7 +165,7 @@ def questions(
     failures: MigrationFailures,
     versions: Versions,
     instance: str,
-    index: FindingIndex,
+    listings: Listings,
 ) -> dict[str, Any]:
     """What answers each question, by its path."""
     views: dict[str, Any] = {}
@@ -172,9 +174,9 @@ def questions(
             views[each.path] = MigrationsView(each, engine, failures, instance)
         elif each.counted is MigrationFailures:
             version = lambda: (versions.everything, failures.version)  # noqa: E731
-            views[each.path] = QuestionView(each, engine, failures, instance, version)
+            views[each.path] = VMView(listings, each, engine, failures, instance, version)
         elif each.counted is FindingIndex:
-            views[each.path] = VMsView(each, engine, index, instance, lambda: versions.everything)
+            views[each.path] = VMsView(each, engine, listings.index, instance, lambda: versions.everything)
         else:
             counted = aggregates.of(each.counted) if each.counted is not None else None
             views[each.path] = QuestionView(each, engine, counted, instance, lambda: versions.everything)

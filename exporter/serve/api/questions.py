@@ -14,14 +14,18 @@ from ...counts.migrations import MigrationFailures
 from ...engine.engine import Engine
 from ...engine.turn import in_turns
 from ...facts.record import Ref
+from ...findings.advice import in_turn
 from ...findings.finding import Finding
 from ...questions import drain as of_drain
-from ...questions.asked import MigrationsQuery, VMsQuery
+from ...questions.asked import MigrationsQuery, VMQuery, VMsQuery
 from ...questions.drain import Drain
 from ...questions.migrations import FailedMigrationReport, Migrations, failure_report
 from ...questions.question import Answer, Asked, NotThereError, Question, UnaskableError
+from ...questions.vm import VMWhole
+from ...questions.vm.owner import for_owner
 from ...questions.vms import VMs
 from ..access.viewer import Visible, visible_to
+from ..reports.listings import Listings
 from ..reports.result_cache import Shared, Versions
 from ..server.query import asked_in
 from ..server.sending import json_answer, json_error
@@ -88,6 +92,31 @@ class VMsView(QuestionView[VMsQuery, VMs]):
         """All that match, for the viewer."""
         visible = visible_to(request)
         return await self.every(asked, self._counted if visible is None else (self._counted, visible))
+
+
+class VMView(QuestionView[VMQuery, VMWhole]):
+    """One VM, for tenants one in their namespaces, with what leads elsewhere left out."""
+
+    def __init__(self, listings: Listings, *given: Any) -> None:
+        super().__init__(*given)
+        self._listings = listings
+
+    async def asked(self, request: web.Request, asked: VMQuery) -> VMWhole:
+        visible = visible_to(request)
+        if visible is None:
+            return await self.answer(asked)
+        if asked.beside:
+            raise UnaskableError("two VMs are compared for those who see the whole cluster")
+        try:
+            if asked.namespace not in visible:
+                raise NotThereError
+            found = await self.answer(asked)
+        except NotThereError as error:  # the nearest name may be one of elsewhere
+            raise NotThereError(f"no VM is called {f'{asked.namespace}/{asked.name}'[:253]!r}") from error
+        listing = self._listings.of(visible)
+        findings = in_turn(await listing.of_vm(asked.namespace, asked.name))
+        forbidding = self._engine.restraints.of(asked.namespace, asked.name)
+        return for_owner(found, map(listing.report_of, findings), forbidding)
 
 
 _MOST_UNDER_WAY = 10  # nodes

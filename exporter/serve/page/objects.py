@@ -52,7 +52,7 @@ class VMPage:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         namespace, name = request.match_info["namespace"], request.match_info["name"]
         try:
-            vm = await self._view.answer(asked_in(request, VMQuery))
+            vm = await self._view.asked(request, asked_in(request, VMQuery))
         except NotThereError as error:
             return await self._frame.mistake(request, 404, str(error))
         except UnaskableError as error:

@@ -15,7 +15,6 @@ from exporter.kube.errors import StatusError, UnreachableError
 from exporter.kube.reviews import Attributes, Path, Resource, User
 from exporter.serve.access.access import FINDINGS, METRICS
 from exporter.serve.access.decisions import Times
-from exporter.serve.routes import FOR_TENANTS
 
 from .....access_stage import VMS, in_namespace, staged
 from .....all_of import each_of
@@ -89,13 +88,6 @@ async def test_what_each_role_opens() -> None:
         }
         assert (await stage.get("/", token="tenant"))[1] == "['b']"
         assert (await stage.get("/", token="every"))[1] == "['all']"
-
-
-async def test_one_vm_is_not_for_tenants() -> None:
-    assert "/api/v1/vms/{namespace}/{name}" not in FOR_TENANTS
-    async with staged() as stage:
-        stage.reviews.add("tenant", in_namespace("b"))
-        assert await stage.status("/api/v1/vms/b/db", "tenant") == 403
 
 
 async def test_a_refusal_says_what_is_missing_and_how_it_is_granted() -> None:

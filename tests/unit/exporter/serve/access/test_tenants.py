@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from exporter.questions.vm.owner import HIDDEN
 from exporter.serve.server import rooms
 
 from .....asking import by_header, names
@@ -118,6 +119,19 @@ async def test_a_tenant_lists_the_vms_of_their_namespaces_and_no_others(server: 
     for path in ("/vms/", "/vms.csv"):
         status, _, body = await server.get(path, Tenant="ns-01")
         assert (status, b"ns-01" in body, b"ns-00" in body) == (200, True, False), path
+    mine = await listed(server, "/api/v1/vms/ns-01/db", Tenant="ns-01")
+    assert (mine["name"], mine["upgrade"]["unknown"], mine["generation"]) == ("db", HIDDEN, 0)
+    assert {each["act"]: each["answer"] for each in mine["verdicts"]} == {
+        "start": "unknown",
+        "upgrade": "unknown",
+        "delete": "yes",
+    }
+    for path in ("/vms/ns-00/db", "/api/v1/vms/ns-00/db", "/vms/ns-01/dbb", "/api/v1/vms/ns-01/dbb"):
+        status, _, body = await server.get(path, Tenant="ns-01")
+        assert (status, b"did you mean" in body, b"no vm is called" in body.lower()) == (404, False, True), path
+    assert (await server.get("/api/v1/vms/ns-01/db?beside=ns-00/db", Tenant="ns-01"))[0] == 400
+    status, _, body = await server.get("/vms/ns-01/db", Tenant="ns-01")
+    assert (status, b"are not shown to you" in body, b'href="/nodes/' in body) == (200, True, False)
     before = (await server.get("/api/v1/vms", Tenant="ns-01"))[1]["ETag"]
     server.evaluation.seen(
         full({"kind": "VirtualMachine", "namespace": "ns-00", "name": "new", "runStrategy": "Halted"})

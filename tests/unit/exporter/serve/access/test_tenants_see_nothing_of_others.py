@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from exporter.cli.output.vm import whole_vm
 from exporter.engine.engine import Engine
 from exporter.engine.evaluate import at_once, evaluate
 from exporter.facts.naming import NAMED
@@ -15,10 +16,11 @@ from exporter.facts.record import Ref
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding
 from exporter.findings.severity import Severity
-from exporter.questions import tenant_text
+from exporter.questions import tenant_text, vm
 from exporter.questions.asked import VMsQuery
 from exporter.questions.findings import Filter
 from exporter.questions.selection import ANYTHING
+from exporter.questions.vm.owner import for_owner
 from exporter.questions.vms import QUESTION as VMS
 from exporter.serve.access.viewer import Visible
 from exporter.serve.reports.listing import Listing
@@ -63,7 +65,7 @@ def _strings(value: Any, change: Any) -> Any:
 
 
 def doubled(check: Check, case: dict[str, Any]) -> Evaluation:
-    evaluation = Evaluation([check], case.get("unsynced", ()))
+    evaluation = Evaluation([check], case.get("unsynced", ()), indexes=vm.INDEXES)
     for name, sync_state in case.get("sync_state", {}).items():
         evaluation.sync_state(name, SyncState(sync_state))
     things = [full(row) for row in case["given"]]
@@ -132,6 +134,13 @@ async def test_no_name_of_another_namespace_is_in_the_answers_of_a_tenant(check:
         vms = at_once(VMS.steps(evaluation.engine, (every.index, Visible(frozenset([OWN]))), VMsQuery()))
         assert FOREIGN not in repr(vms), name
         assert {row.vm.namespace for row in vms.rows} <= {OWN}, name
+        for row in vms.rows:
+            one = at_once(vm.steps(evaluation.engine, OWN, row.vm.name))
+            read = [tenant.report_of(each) for each in await tenant.of_vm(OWN, row.vm.name)]
+            owners = for_owner(one, read, evaluation.engine.restraints.of(OWN, row.vm.name))
+            assert FOREIGN not in repr(owners), (name, owners)
+            assert FOREIGN not in whole_vm(owners), name
+            assert {each.answer for each in owners.verdicts if each.act in ("start", "restart")} <= {"no", "unknown"}
         assert counts["severity"].total() == len(mine)
         assert seen["sources"] == []
         assert "reconcile" not in seen
