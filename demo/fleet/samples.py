@@ -190,8 +190,9 @@ def _conditions(sample: SampleVM, since: str) -> list[Obj]:
     if not sample.running:
         return [condition("Ready", False, since, reason="VMINotExists", message="VMI does not exist")]
     why = {"message": sample.hindrance} if sample.hindrance else {}
-    able = objects.migratable(not sample.hindrance, **why)
-    return [condition("Ready", True, since), able, condition("StorageLiveMigratable", not sample.hindrance)]
+    of_disks = "PVC" in sample.hindrance
+    able = objects.migratable("HostDeviceNotLiveMigratable" if why and not of_disks else not why, **why)
+    return [condition("Ready", True, since), able, condition("StorageLiveMigratable", not of_disks)]
 
 
 def disk(sample: SampleVM) -> Obj:

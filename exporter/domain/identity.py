@@ -34,16 +34,26 @@ def owned(vmi: VirtualMachineInstance | None, vm: VirtualMachine) -> VirtualMach
     return vmi if vmi is not None and vmi.vm_uid == vm.uid and not vmi.final else None
 
 
-def stands_alone(cluster: Cluster, namespace: str, name: str) -> bool:
-    """Whether a VMI is there that no VM owns, and there is no VM of its name, as far as VMs are seen."""
+class Standing(NamedTuple):
+    """What a stop of a VMI comes to. `alone`: no VM owns it, and there is none of its name, as far as VMs are seen;
+    `fleeting` are the disks that are lost with it (facts/vm_spec.py).
+    """
+
+    alone: bool = False
+    fleeting: str = ""
+
+
+def standing(cluster: Cluster, namespace: str, name: str) -> Standing:
     vmi = cluster.get(VirtualMachineInstance, namespace, name)
-    return (
-        vmi is not None
-        and not vmi.vm_uid
+    if vmi is None:
+        return Standing()
+    alone = (
+        not vmi.vm_uid
         and cluster.get(VirtualMachine, namespace, name) is None
         and cluster.get(Undecodable, namespace, f"{VirtualMachine.__name__} {name}") is None
         and not unseen(cluster, (VirtualMachine,))
     )
+    return Standing(alone, vmi.fleeting)
 
 
 def next_boot(vm: VirtualMachine) -> str:

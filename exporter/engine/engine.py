@@ -22,7 +22,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any, Protocol, cast
 
-from ..domain.identity import stands_alone
+from ..domain.identity import standing
 from ..facts.record import Record
 from ..findings.causes import Acknowledgement, Acknowledgements
 from ..findings.check import PER_FLEET, Check
@@ -95,7 +95,7 @@ class Engine:
         self._listeners: list[Listener] = []
         self._outgoing = Outgoing()
         self.causes, self._was_ready = CauseStore(self.checks, clock), False
-        self.restraints, self.acknowledged = Restraints(partial(stands_alone, self.cluster)), Acknowledgements()
+        self.restraints, self.acknowledged = Restraints(partial(standing, self.cluster)), Acknowledgements()
         self._observers: list[Callable[[Change], None]] = []
         self._unknowns: tuple[int, tuple[Unknown, ...]] = (0, ())  # of which version
         self._held = 0

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
+from ..domain.identity import Standing
 from ..facts.record import Ref
-from ..findings.advice import Advice, alone, key_of, of_vmi_alone, places_of, restrained, with_others
+from ..findings.advice import Advice, key_of, of_standing, places_of, restrained, with_others, with_standing
 from ..findings.finding import Finding
 
 
@@ -48,10 +49,10 @@ class _Several:
 
 
 class Restraints:
-    """`alone` says of a VMI, by namespace and name, whether no VM owns it, for certain."""
+    """`standing` says of a VMI, by namespace and name, what a stop comes to."""
 
-    def __init__(self, alone: Callable[[str, str], bool] = lambda _, __: False) -> None:
-        self._alone = alone
+    def __init__(self, standing: Callable[[str, str], Standing] = lambda _, __: Standing()) -> None:
+        self._standing = standing
         self._forbidding: dict[tuple[str, str], Finding | _Several] = {}  # by VM
 
     def update(self, gone: Iterable[Finding], come: Iterable[Finding]) -> None:
@@ -89,8 +90,8 @@ class Restraints:
     def applied(self, finding: Finding) -> Finding:
         """The finding with the advice that may be given beside the others of its VM."""
         subject = finding.subject
-        if finding.vm and subject.kind != "VirtualMachine" and self._alone(subject.namespace, finding.vm):
-            finding = alone(finding)
+        if finding.vm:
+            finding = with_standing(finding, self._standing(subject.namespace, finding.vm))
         if not finding.does:
             return finding
         return with_others(finding, self._around(key_of(finding), places_of(subject.namespace, finding.node), subject))
@@ -98,8 +99,7 @@ class Restraints:
     def advice(self, own: Advice, vm: str, node: str = "") -> Advice:
         """An advice about this VM as it may be given beside the findings of it, and of the place where it is."""
         namespace = own.subject.namespace
-        if self._alone(namespace, vm):
-            own = of_vmi_alone(own)
+        own = of_standing(own, self._standing(namespace, vm))
         if not own.does:
             return own
         return restrained(own, self._around((namespace, vm), places_of(namespace, node), own.subject))

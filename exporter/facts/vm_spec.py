@@ -148,6 +148,8 @@ class WireVolume(Wire, frozen=True, gc=False):
     downward_metrics: Anything = None
     host_disk: Anything = None
     container_disk: Anything = None
+    ephemeral: Anything = None
+    empty_disk: Anything = None
     persistent_volume_claim: Anything = None
     data_volume: Anything = None
     config_map: Anything = None
@@ -185,6 +187,24 @@ def sealed_by(domain: WireDomain) -> str:
         return "persistent TPM"
     loader = firmware.bootloader
     return "persistent EFI" if loader is not None and loader.efi is not None and loader.efi.persistent else ""
+
+
+# Volumes that end with the VMI: KubeVirt keeps what the guest writes to them beside the launcher pod
+# (docs/storage/disks_and_volumes.md of kubevirt/user-guide). A live migration takes it along.
+
+_FLEETING = (("containerDisk", "container_disk"), ("ephemeral", "ephemeral"), ("emptyDisk", "empty_disk"))
+
+
+def fleeting_disks(spec: WireVMSpec) -> str:
+    """The writable disks whose contents end with the VMI: `root (containerDisk), tmp (emptyDisk)`; empty for none."""
+    devices = spec.domain.devices if spec.domain is not None else None
+    disks = {each.name: each for each in (devices.disks if devices is not None else None) or () if each is not None}
+    found = list[str]()
+    for volume in spec.volumes or ():
+        disk = disks.get(volume.name) if volume is not None else None
+        if volume is not None and disk is not None and disk.cdrom is None:
+            found += (f"{disk.name} ({source})" for source, one in _FLEETING if getattr(volume, one) is not None)
+    return intern(", ".join(sorted(found)[:_MOST]))
 
 
 # The PersistentVolumeClaims that the spec of a VMI, or of a VM's template, names.

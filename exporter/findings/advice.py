@@ -17,6 +17,7 @@ import msgspec
 
 from ..domain.acts import Act, Among, acts_of
 from ..domain.drains.departure import Remedy
+from ..domain.identity import Standing
 from ..facts.naming import filled
 from ..facts.record import Ref
 from ..runbook import link
@@ -116,10 +117,12 @@ def with_others(finding: Finding, others: Iterable[Finding]) -> Finding:
     return finding if made is own else msgspec.structs.replace(finding, next=made.next, commands=made.commands)
 
 
-def alone(finding: Finding) -> Finding:
-    """As it is shown of a VMI that no VM owns."""
+def with_standing(finding: Finding, standing: Standing) -> Finding:
+    """As it is shown of this VM, or of a VMI that no VM owns."""
+    if not standing.alone and not (standing.fleeting and finding.does):
+        return finding
     own = Advice(finding.reason, finding.subject, finding.next, finding.commands, finding.does or ())
-    made = of_vmi_alone(own)
+    made = of_standing(own, standing)
     return finding if made is own else msgspec.structs.replace(finding, next=made.next, commands=made.commands)
 
 
@@ -147,11 +150,19 @@ def restrained(own: Advice, others: Iterable[Finding]) -> Advice:
 
 _BY_VM = re.compile(r"\bvirtualmachines\.kubevirt\.io -n \S+ \S")
 _OF_VMS = frozenset((Act.START, Act.STOP, Act.RESTART))
+_ENDS = frozenset((Act.STOP, Act.STOP_NOW, Act.RESTART, Act.END))
+_LOSES = "A stop or restart loses what the guest wrote to {}."
 _ALONE = "No VM owns the VMI: nothing but a replica set starts it again. Save its manifest first."
 
 
-def of_vmi_alone(own: Advice) -> Advice:
-    """The advice about a VMI that no VM owns: without the commands about a VM of its name."""
+def of_standing(own: Advice, standing: Standing) -> Advice:
+    """The advice with what a stop loses. About a VMI that no VM owns, it is without the commands about a VM."""
+    if standing.fleeting and own.next and not _ENDS.isdisjoint(own.does):
+        own = msgspec.structs.replace(own, next=f"{own.next} {_LOSES.format(standing.fleeting)}")
+    return _of_vmi_alone(own) if standing.alone else own
+
+
+def _of_vmi_alone(own: Advice) -> Advice:
     kept = tuple(each for each in own.commands if not _BY_VM.search(each) and _OF_VMS.isdisjoint(acts_of(each)))
     ends = not _OF_VMS.isdisjoint(own.does)
     if kept == own.commands and not ends:

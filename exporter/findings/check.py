@@ -118,12 +118,12 @@ class Reason:
     `next` and `commands` are for every finding that has none of its own, in the words of the runbook: NAMESPACE, NAME
     and other words in capitals are filled in (`advice.py`). `alert` is the name of the alert and of its runbook; empty
     for what only informs and has none. With `pages` its critical findings are critical alerts, and else warnings;
-    `not_paging` says why none pages, where that is not what its alert says. `met` is when a VM meets a feature that is
-    not allowed, or that no node offers. `remediation` is the id of what the sidecar can do about it, the first to look
-    at where there are several; empty where it can do nothing. `cause` is by what its findings have one cause, where
-    that differs from the check's. `does` is what somebody who follows `next` may do to the VM, and `forbids` what must
-    not be done to it while the finding is open: where both meet, one finding says to look at the other first
-    (`advice.py`).
+    `not_paging` says why none pages, where that is not what its alert says, or until when a warning can wait. `met` is
+    when a VM meets a feature that is not allowed, or that no node offers. `remediation` is the id of what the sidecar
+    can do about it, the first to look at where there are several; empty where it can do nothing. `cause` is by what its
+    findings have one cause, where that differs from the check's. `does` is what somebody who follows `next` may do to
+    the VM, and `forbids` what must not be done to it while the finding is open: where both meet, one finding says to
+    look at the other first (`advice.py`).
     """
 
     severities: tuple[Severity, ...]

@@ -13,11 +13,11 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 import msgspec
 
 from ..checks import all_checks
-from ..domain.acts import Among
+from ..domain.acts import Act, Among
 from ..domain.features.configuration import chosen
 from ..domain.features.gates import NEWEST, next_release
 from ..engine.engine import Engine
-from ..facts.naming import joined
+from ..facts.naming import counted, joined, named
 from ..facts.record import Ref
 from ..facts.versions import Version, parse
 from ..findings.finding import Finding, Unknown
@@ -84,16 +84,29 @@ class Obstacle(msgspec.Struct, frozen=True):
     next: str
 
 
+class Held(msgspec.Struct, frozen=True):
+    """A VMI that should not be migrated, and the reason of the finding that says so."""
+
+    subject: Ref
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.subject.namespace}/{self.subject.name} ({self.reason})"
+
+
 class Workloads(msgspec.Struct, frozen=True, rename="camel"):
     """What happens to the VMIs that run, by workloadUpdateMethods: KubeVirt `migrates` them into launchers of its own
     release, or `evicts` them, which shuts their guests down, and the others `stay` in the old one until they restart.
-    `methods` are in effect; None where VMIs can't be seen.
+    `methods` are in effect; None where VMIs can't be seen. Of those that KubeVirt would migrate, open findings say of
+    `held` that their migrations fail, or do harm; `held_first` are some of them, with a reason each.
     """
 
     methods: tuple[str, ...]
     migrates: int | None = None
     evicts: int | None = None
     stays: int | None = None
+    held: int = 0
+    held_first: tuple[Held, ...] = ()
 
 
 class Upgrade(msgspec.Struct, frozen=True, rename="camel"):
@@ -151,6 +164,7 @@ def _answered(engine: Engine, _: None, asked: UpgradeQuery, most: int | None = N
         unknown |= dict.fromkeys(impact.unknown)
         unread = impact.unread
         yield
+    workloads = yield from _workloads(engine)
     ordered = sorted(rows.values(), key=_order(way))
     obstacles = tuple(_obstacles(engine))
     found = Upgrade(
@@ -164,7 +178,7 @@ def _answered(engine: Engine, _: None, asked: UpgradeQuery, most: int | None = N
         rows=tuple(ordered[:most]),
         rows_in_all=len(ordered),
         bugs=tuple(bugs),
-        workloads=_workloads(cluster),
+        workloads=workloads,
         unstored=_unstored(engine),
         unread=unread,
         unknown=tuple(sorted(unknown)[:100]),
@@ -262,15 +276,42 @@ def _of_kubevirt(finding: Finding) -> bool:
     return everywhere or finding.check in _OF_KUBEVIRT
 
 
-def _workloads(cluster: Cluster) -> Workloads:
+_TURN = 500  # VMIs
+
+
+def _workloads(engine: Engine) -> Generator[None, None, Workloads]:
+    cluster = engine.cluster
     kubevirt = chosen(cluster.all(KubeVirt))
     methods = kubevirt.updates if isinstance(kubevirt, KubeVirt) else ()
     if unseen(cluster, (VirtualMachineInstance,)):
         return Workloads(methods)
     running = [e for e in cluster.all(VirtualMachineInstance) if not e.final and e.node and e.phase not in PENDING]
-    migrates = sum(1 for e in running if e.migratable == "True") if "LiveMigrate" in methods else 0
-    evicts = len(running) - migrates if "Evict" in methods else 0
-    return Workloads(methods, migrates, evicts, len(running) - migrates - evicts)
+    moving = [e for e in running if e.migratable == "True"] if "LiveMigrate" in methods else []
+    evicts = len(running) - len(moving) if "Evict" in methods else 0
+    held: list[Held] = []
+    for number, each in enumerate(moving):
+        if number % _TURN == 0:
+            yield
+        found = engine.restraints.of(each.namespace, each.name, each.node)
+        reasons = (f.reason for f in found if f.forbids is not None and Act.MIGRATE in f.forbids.acts)
+        if reason := min(reasons, default=""):
+            held.append(Held(each.ref, reason))
+    held.sort(key=lambda one: one.subject)
+    migrates = len(moving) - len(held)
+    stays = len(running) - len(moving) - evicts
+    return Workloads(methods, migrates, evicts, stays, len(held), tuple(held[:_FIRST]))
+
+
+def workloads_said(of: Workloads) -> Iterator[str]:
+    """Sentences."""
+    if of.migrates is None:
+        yield "What happens to running VMIs is not known, because they can't be seen."
+        return
+    methods = f"workloadUpdateMethods {', '.join(of.methods)}" if of.methods else "no workloadUpdateMethods"
+    yield f"With {methods}, KubeVirt migrates {of.migrates} of the VMIs that run and shuts down {of.evicts}."
+    yield f"{of.stays} stay in launchers of the old release until they restart or migrate."
+    if of.held:
+        yield f"KubeVirt also tries to migrate VMIs that should not be migrated: {named(of.held_first, of.held)}."
 
 
 def _unstored(engine: Engine) -> int | None:
@@ -292,9 +333,11 @@ def _verdict(found: Upgrade) -> str:
 def headline(found: Upgrade) -> str:
     """The verdict in a sentence."""
     way = f"KubeVirt from {found.now} to {found.to}"
+    held = found.workloads.held
     by = f", by {joined([each.release for each in found.steps])}" if len(found.steps) > 1 else ""
     if found.verdict == "go":
-        return f"Go: nothing speaks against the upgrade of {way}{by}."
+        whom = f"; first see the {counted(held, 'VMI')} that KubeVirt would migrate and should not" if held else ""
+        return f"Go: nothing speaks against the upgrade of {way}{by}{whom}."
     if found.verdict == "no":
         return f"No: do not begin the upgrade of {way} now."
     if found.verdict == "after":

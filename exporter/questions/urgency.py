@@ -107,7 +107,8 @@ def urgency_of(reason: Reason, name: str, severity: Severity | None = None) -> U
     if not reason.alert or severity is Severity.INFO:
         return None
     if Severity.CRITICAL not in severities:
-        return Urgency(pages=False, always=False)
+        own = "" if Severity.CRITICAL in reason.severities else reason.not_paging
+        return Urgency(pages=False, always=False, why_not=own)
     why_not = _why_not(reason, name)
     return Urgency(pages=not why_not, always=severities == {Severity.CRITICAL}, why_not=why_not)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...facts.naming import counted, kind_word, named
 from ...questions.impact import READER
-from ...questions.upgrade import QUESTION, ReleaseStep, Upgrade, exit_code, headline
+from ...questions.upgrade import QUESTION, ReleaseStep, Upgrade, exit_code, headline, workloads_said
 from ..asking import CommandQuestion
 from ..output.text.layout import grid, paragraph
 from ..output.text.terminal import one_line
@@ -66,15 +66,7 @@ def _step(step: ReleaseStep) -> str:
 
 
 def _workloads(found: Upgrade) -> Iterator[str]:
-    of = found.workloads
-    if of.migrates is None:
-        yield "What happens to running VMIs is not known, because they can't be seen."
-    else:
-        methods = f"workloadUpdateMethods {', '.join(of.methods)}" if of.methods else "no workloadUpdateMethods"
-        yield (
-            f"With {methods}, KubeVirt migrates {of.migrates} of the VMIs that run and shuts down {of.evicts}. "
-            f"{of.stays} stay in launchers of the old release until they restart or migrate."
-        )
+    yield " ".join(workloads_said(found.workloads))
     if found.unstored:
         has = "has" if found.unstored == 1 else "have"
         yield f"{counted(found.unstored, 'VM')} {has} no firmware UUID in the spec: steward check --reason NotPersisted"

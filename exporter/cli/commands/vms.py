@@ -12,7 +12,7 @@ from ...questions.vms import COLUMNS, QUESTION, VMRow, VMs, cells, said
 from ..asking import CommandQuestion
 from ..output.text.layout import grid
 
-_HEAD = ("NAMESPACE", "NAME", "STATE", "NODE", "FINDINGS", "FORBIDDEN")
+_HEAD = ("NAMESPACE", "NAME", "STATE", "NODE", "FINDINGS", "FINDINGS FORBID")
 _WIDE = (*_HEAD[:-1], "RUN STRATEGY", "INSTANCETYPE", "PREFERENCE", "ADDRESSES", "RESTART REQUIRED", _HEAD[-1])
 
 

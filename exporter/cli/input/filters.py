@@ -115,10 +115,12 @@ def selection_of(texts: Iterable[str]) -> ObjectSelection:
 
 def vm_named(text: str, namespace: str, otherwise: str = "") -> tuple[str, str]:
     """NAMESPACE and NAME of the VM that is called NAMESPACE/NAME, or NAME in a namespace that is given, with or without
-    its kind before it; where none is given, in that of `otherwise`. Raises UsageError.
+    its kind before it; where none is given, in that of `otherwise`. A namespace may be called `vms`: of two parts, the
+    first is the kind only where something else says the namespace. Raises UsageError.
     """
     parts = text.split("/")
-    if len(parts) > 1 and _called().get(parts[0].lower(), parts[0].lower()) in _VM:
+    of_kind = _called().get(parts[0].lower(), parts[0].lower()) in _VM
+    if of_kind and (len(parts) > 2 or (len(parts) == 2 and (namespace or otherwise))):
         del parts[0]
     if len(parts) == 1 and (where := namespace or otherwise):
         parts.insert(0, where)

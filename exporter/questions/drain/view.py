@@ -26,11 +26,11 @@ from ...domain.drains.departure.remedies import Remedy
 from ...domain.drains.eviction import EvictionAnswer, cordoned, drain_taints, left_to_drain, webhook_down
 from ...domain.drains.health import ailment, grounded
 from ...domain.features.configuration import chosen
-from ...domain.identity import stands_alone
+from ...domain.identity import standing
 from ...facts.naming import sentence, subject_first
 from ...facts.record import Record, Ref
 from ...facts.selector import Selector
-from ...findings.advice import Advice, key_of, next_step, of_vmi_alone, places_of, restrained
+from ...findings.advice import Advice, key_of, next_step, of_standing, places_of, restrained
 from ...findings.finding import Finding
 from ...findings.severity import Severity
 from ...store.cluster import Cluster
@@ -343,8 +343,7 @@ def _advice(cluster: Cluster, departure: Departure, forbidding: dict[tuple[str, 
     name = subject.domain if isinstance(subject, Pod) else subject.name
     node = departure.vmi.node if departure.vmi is not None else departure.values.get("NODE", "")
     places = places_of(subject.namespace, node)
-    if stands_alone(cluster, subject.namespace, name):
-        own = of_vmi_alone(own)
+    own = of_standing(own, standing(cluster, subject.namespace, name))
     return restrained(own, [each for key in ((subject.namespace, name), *places) for each in forbidding.get(key, ())])
 
 

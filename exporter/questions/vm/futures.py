@@ -158,6 +158,7 @@ def restarted(context: OneVM, vm: VirtualMachine) -> Generator[None, None, Resta
         required=vm.restart_required,
         identity=changes,
         loses=loses,
+        fleeting=vmi.fleeting if vmi is not None else "",
         revisions=tuple(_new_revisions(context, vmi)) if vmi is not None else (),
         refused=tuple(dict.fromkeys(blocked)),
         not_now=tuple(now),
@@ -248,7 +249,7 @@ def _going(context: OneVM, vm: VirtualMachine) -> Iterator[str]:
     addresses = [host for each in own for host in each.hosts]
     going = [f"{counted(len(own), 'IPAMClaim')}{f' ({named(addresses)})' if addresses else ''}"] if own else []
     going += [vm.sealed] if vm.sealed else []
-    yield f"with it go {joined([*going, 'the DataVolumes that its spec has templates of'])}"
+    yield f"with it go {joined([*going, 'the DataVolumes of its dataVolumeTemplates, if it has any'])}; its other PVCs stay"
 
 
 # -- the next release of KubeVirt

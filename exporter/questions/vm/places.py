@@ -319,6 +319,12 @@ def for_start(context: OneVM) -> PodWanted | str:
     return PodWanted(demand.placement, needed, demand.resources, (), pvcs, pod, uid, (_OF_SPEC, *said))
 
 
+def _kvm(context: OneVM, known: Effective) -> dict[str, float]:
+    """What every launcher pod asks for; where no node has heard of it, that is a finding of its own."""
+    heard = any(name == _KVM for each in context.view.all(Node) for name, _ in each.allocatable)
+    return {_KVM: 1.0} if heard and not known.emulation and known.hypervisors == ("kvm",) else {}
+
+
 def _of_vm(
     context: OneVM, vm: VirtualMachine, known: Effective, kubevirt: KubeVirt
 ) -> tuple[NodeDemand | None, dict[str, float]]:
@@ -326,13 +332,3 @@ def _of_vm(
     demand = pod_of(demanded_by(vm, context.view.named, kubevirt), things, known, of_vm=True)
     gives = contributions(vm, context.view.named, kubevirt).instancetype
     return demand, dict(memory_asked(vm.memory, gives, known.memory_overcommit))
-
-
-def _kvm(context: OneVM, known: Effective) -> dict[str, float]:
-    """What every launcher pod asks for; where no node says that it has it, that is a finding of its own."""
-    if known.emulation or known.hypervisors != ("kvm",):
-        return {}
-    nodes = context.view.all(Node)
-    return (
-        {_KVM: 1.0} if any(name == _KVM and amount > 0 for each in nodes for name, amount in each.allocatable) else {}
-    )

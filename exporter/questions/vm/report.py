@@ -197,14 +197,16 @@ class InterfaceReport(msgspec.Struct, frozen=True, rename="camel"):
 
 class RestartOutcome(msgspec.Struct, frozen=True, rename="camel"):
     """What its next start changes. `required` is what waits for it, by the condition RestartRequired. `identity` says
-    how its firmware UUID changes, `loses` what that empties; `revisions` which copies it gets that it does not run
-    with. `refused` are features with which it can't start, and what is missing for that; `start` which nodes could take
-    it then. `not_now` is why nobody should start or restart it now, though nothing is wrong by that.
+    how its firmware UUID changes, `loses` what that empties; `fleeting` are the disks, each with its source, that lose
+    what the guest wrote, of one that runs; `revisions` which copies it gets that it does not run with. `refused` are
+    features with which it can't start, and what is missing for that; `start` which nodes could take it then. `not_now`
+    is why nobody should start or restart it now, though nothing is wrong by that.
     """
 
     required: str
     identity: str
     loses: str
+    fleeting: str
     revisions: tuple[str, ...]
     refused: tuple[str, ...]
     start: Places

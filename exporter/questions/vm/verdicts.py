@@ -42,10 +42,12 @@ class _Deed:
     then: Says = _nothing
 
     def forbidden(self, by: Finding) -> bool:
-        """To delete what a finding is about is to delete the VM where it is about that."""
+        """To delete what a finding is about is to delete the VM where it is about that, or about an IPAMClaim, which
+        garbage collection deletes with it.
+        """
         if by.forbids is None or self.parts.isdisjoint(by.forbids.acts):
             return False
-        return self.act != "delete" or by.subject.kind in VMS
+        return self.act != "delete" or by.subject.kind in VMS or by.subject.kind == "IPAMClaim"
 
 
 def _runs(found: VMWhole) -> bool:
@@ -75,9 +77,15 @@ def _start_changes(found: VMWhole) -> Iterable[str]:
 
 def changes(restart: RestartOutcome) -> Iterator[str]:
     """What is not as before after its next start: clauses."""
+    yield from _emptied(restart.fleeting)
     if restart.identity:
         yield f"{restart.identity}{f', which empties its {restart.loses}' if restart.loses else ''}"
     yield from restart.revisions
+
+
+def _emptied(fleeting: str) -> Iterator[str]:
+    if fleeting:
+        yield f"what the guest wrote to {fleeting} is lost"
 
 
 def _not_restarted_now(found: VMWhole) -> Iterable[str]:
@@ -169,6 +177,13 @@ def _drain_unseen(found: VMWhole) -> Iterator[str]:
     yield from _in_drain(found, DrainState.UNKNOWN, DrainState.MAY_MIGRATE)
 
 
+def _drain_changes(found: VMWhole) -> Iterator[str]:
+    ends = list(_in_drain(found, DrainState.SHUTS_DOWN, DrainState.EXTERNAL))
+    yield from ends
+    if ends and found.restart is not None:
+        yield from _emptied(found.restart.fleeting)
+
+
 def _drained(found: VMWhole) -> Iterator[str]:
     drain = found.drain
     if drain is None or drain.state in (DrainState.SHUTS_DOWN, DrainState.EXTERNAL):
@@ -234,7 +249,7 @@ _DEEDS = (
         applies=_drains,
         refused=lambda found: _in_drain(found, DrainState.BLOCKED),
         unseen=_drain_unseen,
-        changes=lambda found: _in_drain(found, DrainState.SHUTS_DOWN, DrainState.EXTERNAL),
+        changes=_drain_changes,
         then=_drained,
     ),
     _Deed(
@@ -317,8 +332,15 @@ def _verdict(
     unknown = [Objection("", None, each) for each in dict.fromkeys((*deed.unseen(found), *blank, *young))]
     if unknown:
         return Verdict(deed.act, "unknown", tuple(unknown), to=_to(deed, found))
-    changes = tuple(deed.changes(found))
+    changes = (*deed.changes(found), *(_not_again(forbids) if deed.act == "stop" else ()))
     return Verdict(deed.act, "changes" if changes else "yes", (), (*changes, *deed.then(found)), _to(deed, found))
+
+
+def _not_again(forbidding: Iterable[Finding]) -> Iterator[str]:
+    """What may be stopped, and not be started before something is done."""
+    for each in sorted(forbidding, key=lambda each: (each.reason, each.subject)):
+        if each.forbids is not None and Act.START in each.forbids.acts:
+            yield f"it must not be started again: {each.forbids.why} ({each.reason})"
 
 
 def _to(deed: _Deed, found: VMWhole) -> str:

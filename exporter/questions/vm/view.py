@@ -77,7 +77,7 @@ def whole(
     if vm is not None:
         start = yield from restarted(context, vm)
     elif vmi is not None and not runs_now(vmi):
-        start = RestartOutcome("", "", "", (), (), (yield from start_places(context)))
+        start = RestartOutcome("", "", "", "", (), (), (yield from start_places(context)))
     upgrade = (yield from upgraded(context, engine)) if not context.proposed else UpgradeOutcome()
     made = VMWhole(
         generation=engine.generation,

@@ -17,7 +17,7 @@ from ...questions.maintenance import FIRST, HELD, VERDICTS, Maintenance, progres
 from ...questions.maintenance import counted as maintained
 from ...questions.question import NotThereError, UnaskableError
 from ...questions.selection import Selection
-from ...questions.upgrade import Upgrade, headline
+from ...questions.upgrade import Upgrade, headline, workloads_said
 from ..api.questions import DrainUnderWay, QuestionView
 from ..html.rendering import counted
 from ..server.query import asked_in
@@ -157,7 +157,7 @@ class UpgradePage:
         except (UnaskableError, NotThereError) as error:
             values |= {"sentence": str(error)}
             return await self._frame.page(request, "upgrade.html", values, here="/upgrade", status=400)
-        values |= {"found": found, "headline": headline(found)}
+        values |= {"found": found, "headline": headline(found), "workloads": " ".join(workloads_said(found.workloads))}
         return await self._frame.page(request, "upgrade.html", values, here="/upgrade")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
 
 from aiohttp import web
 from markupsafe import Markup
@@ -52,6 +54,9 @@ class Runbooks:
                 if reason.alert:
                     self._reasons.setdefault(reason.alert, set()).add(name)
         self._sections: dict[str, list[RunbookSection]] = {}  # made when they are first asked for
+
+    def reasons(self, alert: str) -> list[str]:
+        return sorted(self._reasons.get(alert, ()))
 
     def sections(self, alert: str) -> list[RunbookSection]:
         """Empty where there is no such runbook."""
@@ -112,5 +117,11 @@ class RunbookPages:
             for section in self._runbooks.sections(name)
         ]
         reasons = [(each, anchor(each)) for each in headed(name)]
-        values = {"name": name, "parts": parts, "urgency": self._urgencies.get(name), "reasons": reasons}
+        values: dict[str, Any] = {
+            "name": name,
+            "parts": parts,
+            "urgency": self._urgencies.get(name),
+            "reasons": reasons,
+        }
+        values["now"] = urlencode([("reason", each) for each in self._runbooks.reasons(name)])
         return await self._frame.page(request, "runbook.html", values, here="/runbooks/")

@@ -29,7 +29,7 @@ from ...facts.rule import IGNITION, SIDECARS, Asking, Request
 from ...facts.spec_facts import spec_facts
 from ...facts.times import UNKNOWN, Since, Time
 from ...facts.vm_networks import VMNetwork, WireGuestInterface, addresses_of, macs_of, networks_of, tapped
-from ...facts.vm_spec import WireDomain, WireVMSpec, pvcs_of, sealed_by
+from ...facts.vm_spec import WireDomain, WireVMSpec, fleeting_disks, pvcs_of, sealed_by
 from ..kind import ApiKind
 
 FINAL = ("Succeeded", "Failed")
@@ -149,6 +149,7 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies no VM
     serial: str
     sealed: str  # what keeps state of the guest (vm_spec.py); empty for nothing
+    fleeting: str  # the disks that are lost with it (vm_spec.py); empty for none
     strategy: str  # its own evictionStrategy; empty where it has none
     evacuation: str  # evacuationNodeName: the node that it is to leave; empty without an evacuation request
     evacuation_since: float | None  # lastTransitionTime of its condition EvictionRequested, while True
@@ -351,6 +352,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         identity=identifying(firmware.uuid),
         serial=intern(firmware.serial or ""),
         sealed=sealed_by(domain),
+        fleeting=fleeting_disks(spec),
         strategy=intern(spec.eviction_strategy or ""),
         evacuation=evacuation,
         evacuation_since=since,

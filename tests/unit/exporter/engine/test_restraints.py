@@ -6,6 +6,7 @@ import sys
 from random import Random
 
 from exporter.domain.acts import NOTHING_FORBIDDEN, Act, Forbids
+from exporter.domain.identity import Standing
 from exporter.engine.restraints import Restraints
 from exporter.facts.record import Ref
 from exporter.findings.advice import key_of, with_others
@@ -127,3 +128,14 @@ def test_a_look_costs_the_same_however_many_claims_are_labelled_with_the_vm() ->
         return compared_with
 
     assert compared(2000) == compared(2)
+
+
+def test_a_next_step_that_stops_a_vm_says_what_that_loses() -> None:
+    restraints = Restraints(lambda *vm: Standing(fleeting="root (containerDisk)" if vm == ("ns", "db") else ""))
+    lost = "A stop or restart loses what the guest wrote to root (containerDisk)."
+    assert restraints.applied(RESTART).next == f"{RESTART.next} {lost}"
+    assert restraints.applied(BROKEN) is BROKEN
+    other = finding("Restart", vm="web", next="Restart the VM.", does=(Act.RESTART,))
+    assert restraints.applied(other) is other
+    moved = finding("Move", next="Migrate the VM.", does=(Act.MIGRATE,))
+    assert restraints.applied(moved) is moved

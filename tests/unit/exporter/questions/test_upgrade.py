@@ -129,6 +129,20 @@ def test_what_becomes_of_the_vms_that_run() -> None:
         assert set(of.methods) == set(methods)
 
 
+def test_a_vmi_that_should_not_be_migrated_is_named_and_not_counted_as_migrated() -> None:
+    rows = [*running("a"), *running("c", networks={"blue": "ns/gone"})]
+    rows[3] |= {"networks": {"blue": "ns/gone"}}
+    update = {"over": {"spec": {"workloadUpdateStrategy": {"workloadUpdateMethods": ["LiveMigrate"]}}}}
+    stage = Stage(*rows, kubevirt=update)
+    stage.take()
+    stage.now += 3600
+    found = stage.take()
+    assert (found.workloads.migrates, found.workloads.stays, found.workloads.held) == (1, 0, 1)
+    assert [each.subject.name for each in found.workloads.held_first] == ["c"]
+    assert f"should not be migrated: {found.workloads.held_first[0]}." in upgraded(found, None)
+    assert "first see the 1 VMI that KubeVirt would migrate and should not" in headline(found)
+
+
 def test_what_is_not_known_is_no_go() -> None:
     blind = Stage(*running(), unseen=("VirtualMachine", "VirtualMachineInstance")).take()
     assert (blind.verdict, blind.workloads.migrates, blind.unstored, exit_code(blind)) == ("unknown", None, None, 2)

@@ -125,7 +125,7 @@ def said(verdicts: tuple[Verdict, ...], finding: Finding, text: str) -> set[str]
     for each in verdicts:
         if COVERS[each.act].isdisjoint(finding.forbids.acts):
             continue
-        if each.act == "delete" and finding.subject.kind not in VMS:
+        if each.act == "delete" and finding.subject.kind not in (*VMS, "IPAMClaim"):
             continue
         assert each.answer == "no", (each, finding.reason)
         reasons = {one.reason: one for one in each.reasons}
@@ -336,7 +336,8 @@ def test_a_deletion_says_what_goes_with_it_and_who_else_needs_that() -> None:
     claim = {"kind": "IPAMClaim", "name": "a.n", "vm": "a", "owner": "vm-a", "ips": ["10.0.0.5/24"]}
     found = OneVMStage(vm_row, *rest, claim).take()
     (delete,) = [each for each in found.verdicts if each.act == "delete"]
-    assert delete.then == ("with it go 1 IPAMClaim (10.0.0.5) and the DataVolumes that its spec has templates of",)
+    going = "1 IPAMClaim (10.0.0.5) and the DataVolumes of its dataVolumeTemplates, if it has any"
+    assert delete.then == (f"with it go {going}; its other PVCs stay",)
     of = {"apiVersion": "instancetype.kubevirt.io/v1beta1", "kind": "VirtualMachineClusterInstancetype", "spec": {}}
     revision = {"kind": "ControllerRevision", "name": "rev", "vm": "a", "owner": "vm-a", "of": of}
     size = {"name": "small", "revisionName": "rev"}
@@ -345,3 +346,39 @@ def test_a_deletion_says_what_goes_with_it_and_who_else_needs_that() -> None:
     (delete,) = [each for each in found.verdicts if each.act == "delete"]
     assert delete.answer == "no"
     assert "its ControllerRevision rev, which goes with it, is needed by VM b" in delete.whys
+
+
+def test_a_stop_says_which_disks_it_empties() -> None:
+    vm_row, vmi, *rest = running()
+    disks = [{"name": each} for each in ("root", "tmp", "data")] + [{"name": "tools", "cdrom": {}}]
+    volumes = [
+        {"name": "root", "containerDisk": {"image": "a"}},
+        {"name": "tmp", "emptyDisk": {"capacity": "1Gi"}},
+        {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
+        {"name": "tools", "containerDisk": {"image": "b"}},
+        {"name": "shared", "ephemeral": {"persistentVolumeClaim": {"claimName": "shared"}}},
+    ]
+    over = {"spec": {"volumes": volumes, "domain": {"devices": {"disks": disks}}}}
+    found = OneVMStage(vm_row, vmi | {"over": over}, *rest).take()
+    by_act = {each.act: each for each in found.verdicts}
+    lost = "what the guest wrote to root (containerDisk), tmp (emptyDisk) is lost"
+    assert (by_act["stop"].answer, by_act["stop"].then[0]) == ("changes", lost)
+    assert (by_act["restart"].answer, by_act["restart"].then) == ("changes", (lost,))
+    assert lost not in (*by_act["migrate"].whys, *by_act["drain"].whys)
+
+
+def test_an_address_that_another_holds_is_not_released_with_the_vm_and_it_does_not_start_again() -> None:
+    (check,) = (each for each in CHECKS if each.id == "ipam_claims")
+    told = 0
+    stages = [_with_its_vms(_stage(check, case)) for case in CASES_OF[check].values()]
+    for evaluation in stages:
+        for key, findings in _of_vms(evaluation).items():
+            if all(each.reason != "DuplicateIP" for each in findings):
+                continue
+            by_act = {each.act: each for each in at_once(vm.steps(evaluation.engine, *key)).verdicts}
+            assert by_act["delete"].answer == "no", key
+            assert "DuplicateIP" in {each.reason for each in by_act["delete"].reasons}
+            if "stop" in by_act and by_act["stop"].answer == "changes":
+                assert any("it must not be started again" in each for each in by_act["stop"].then)
+            told += 1
+    assert told

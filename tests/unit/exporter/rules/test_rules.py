@@ -159,7 +159,12 @@ def _needlessly_said() -> set[str]:
     reasons = [(check.id, name, reason) for check in all_checks() for name, reason in check.reasons.items()]
     needed = {reason.alert for check, name, reason in reasons if (check, name) in quiet and not reason.not_paging}
     alerts = {alert.name for area in all_areas() for alert in area.findings if alert.not_paging}
-    return (alerts - needed) | {name for check, name, each in reasons if each.not_paging and (check, name) not in quiet}
+    named = {
+        name
+        for check, name, each in reasons
+        if each.not_paging and (check, name) not in quiet and Severity.CRITICAL in each.severities
+    }
+    return (alerts - needed) | named
 
 
 def _said(alert: Rule, reason: str) -> str:

@@ -174,8 +174,8 @@ VM ns/web is on node01 since 2026-05-04T08:12:31Z (by its creation).
   It can be stopped: KubeVirt starts it again after a shutdown in the guest, and
     not after virtctl stop.
   KubeVirt can be upgraded to v1.8.0.
-  It can be deleted: with it go 1 IPAMClaim (10.0.0.7) and the DataVolumes that
-    its spec has templates of.
+  It can be deleted: with it go 1 IPAMClaim (10.0.0.7) and the DataVolumes of its
+    dataVolumeTemplates, if it has any; its other PVCs stay.
 
 Migration
   evictionStrategy LiveMigrate, its own.
@@ -275,7 +275,7 @@ async def test_a_name_alone_is_of_the_namespace_of_the_context_as_kubectl_takes_
         (["-n", "ns", "virtualmachines.kubevirt.io/calm"], 0, "VM ns/calm is on node02"),
         (["-n", "ns", "vmi/ns/calm"], 0, "VM ns/calm is on node02"),
         (["web"], 2, "steward: 'web' names no namespace; add -n NAMESPACE, or write it as NAMESPACE/web"),
-        (["vm/web"], 2, "steward: 'web' names no namespace; add -n NAMESPACE, or write it as NAMESPACE/web"),
+        (["vm/web"], 2, "steward: no VM is called 'vm/web'; did you mean ns/web?"),
         (["-n", "other", "ns/web"], 2, "steward: 'ns/web' is in namespace ns, and -n says other"),
         (["ns/web/x"], 2, "names no VM; write it as NAMESPACE/NAME"),
         (["pod/ns/web"], 2, "names no VM; write it as NAMESPACE/NAME"),
