@@ -174,8 +174,8 @@ VM ns/web is on node01 since 2026-05-04T08:12:31Z (by its creation).
   It can be stopped: KubeVirt starts it again after a shutdown in the guest, and
     not after virtctl stop.
   KubeVirt can be upgraded to v1.8.0.
-  It can be deleted: with it go 1 IPAMClaim (10.0.0.7) and the DataVolumes of its
-    dataVolumeTemplates, if it has any; its PVCs stay.
+  It can be deleted: with it go 1 IPAMClaim (10.0.0.7) and the DataVolumes of
+    its dataVolumeTemplates, if it has any; its PVCs stay.
 
 Migration
   evictionStrategy LiveMigrate, its own.
@@ -193,8 +193,8 @@ If its node is drained
   blocked: NotMigratable: The VMI can't be live-migrated
     (DisksNotLiveMigratable), and its strategy allows no shutdown. KubeVirt
     would reject its evictions.
-    => Once node node01 is cordoned, restart the VM with its owner's consent.
-       For migration, use ReadWriteMany volumes.
+    => Once node01 is cordoned, restart the VM if its disks aren't local and its
+       owner agrees. Or use ReadWriteMany volumes.
        Look:
        kubectl get virtualmachineinstances.kubevirt.io -n ns web -o yaml
        Change:
