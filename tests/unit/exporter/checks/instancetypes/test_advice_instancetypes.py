@@ -61,7 +61,7 @@ def test_a_stopped_vm_cannot_start_and_one_that_runs_cannot_be_stopped(reason: s
         (
             {"vm": "web", "owner": "u2"},
             "belongs to VirtualMachine web.",
-            "Leave it to VirtualMachine web. Create a copy that this VM owns",
+            "Do not delete VirtualMachine web before this VM has a copy of its own",
         ),
         ({"owner": "u2"}, "belongs to a deleted VM of the same name.", "Before garbage collection deletes it"),
         ({}, "has no owner.", "If no other VM or snapshot uses it"),
