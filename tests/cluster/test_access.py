@@ -215,7 +215,7 @@ def test_a_tenant_sees_their_own_namespaces_and_nothing_of_others(exporter: Expo
     assert "Networks" not in page.split("</nav>")[0]
     assert exporter.get(f"/api/v1/findings?namespace={theirs}", tenant.token)[0] == 403
     assert exporter.get("/api/v1/findings?namespace=no-such", tenant.token)[0] == 403
-    others = ("/api/v1/networks", "/api/v1/features", "/api/v1/drain", f"/api/v1/vms/{mine}/a")
+    others = ("/api/v1/networks", "/api/v1/features", "/api/v1/drain", "/api/v1/maintenance", "/api/v1/upgrade")
     pages = (
         "/drain",
         "/impact",
@@ -224,10 +224,15 @@ def test_a_tenant_sees_their_own_namespaces_and_nothing_of_others(exporter: Expo
         "/networks/",
         "/instancetypes/",
         "/features/",
-        f"/vms/{mine}/a",
+        "/maintenance",
+        "/upgrade",
     )
-    for path in (*others, *pages, f"/vms/{mine}/a", "/metrics"):
+    for path in (*others, *pages, "/metrics"):
         assert exporter.get(path, tenant.token)[0] == 403, path
+    for start in ("/vms", "/api/v1/vms"):
+        assert exporter.get(f"{start}/{mine}/no-such", tenant.token)[0] == 404
+        there, nowhere = (exporter.get(f"{start}/{each}/a", tenant.token) for each in (theirs, "no-such"))
+        assert there[0] == nowhere[0] == 404  # whether it is there is not said
 
 
 def test_a_change_elsewhere_is_nothing_to_a_tenant(exporter: Exporter, admin: Client, viewer: Account) -> None:
