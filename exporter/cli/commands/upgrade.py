@@ -58,6 +58,7 @@ def _table(found: Upgrade, columns: int | None) -> Iterator[str]:
 def _step(step: ReleaseStep) -> str:
     used = [each.name for each in step.gates if each.used]
     gates = f"{counted(len(step.gates), 'feature gate')} {'switches' if len(step.gates) == 1 else 'switch'}"
+    gates += f" ({named([each.name for each in step.gates])})" if step.gates else ""
     whom = f", of which VMs use {named(used)}" if used else ""
     unruled = sum(1 for each in step.gates if not each.ruled)
     unknown = f"; who uses {unruled} of them is not known" if unruled else ""
