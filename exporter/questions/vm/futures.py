@@ -158,7 +158,7 @@ def restarted(context: OneVM, vm: VirtualMachine) -> Generator[None, None, Resta
         required=vm.restart_required,
         identity=changes,
         loses=loses,
-        fleeting=vmi.fleeting if vmi is not None else "",
+        fleeting=vmi.fleeting if vmi is not None and runs_now(vmi) else "",
         revisions=tuple(_new_revisions(context, vmi)) if vmi is not None else (),
         refused=tuple(dict.fromkeys(blocked)),
         not_now=tuple(now),

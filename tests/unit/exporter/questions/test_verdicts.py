@@ -365,6 +365,9 @@ def test_a_stop_says_which_disks_it_empties() -> None:
     assert (by_act["stop"].answer, by_act["stop"].then[0]) == ("changes", lost)
     assert (by_act["restart"].answer, by_act["restart"].then) == ("changes", (lost,))
     assert lost not in (*by_act["migrate"].whys, *by_act["drain"].whys)
+    ended = vmi | {"over": over, "phase": "Succeeded"}
+    found = OneVMStage(vm_row | {"runStrategy": "Manual"}, ended).take()
+    assert [each.then for each in found.verdicts if each.act == "start"] == [()]
 
 
 def test_an_address_that_another_holds_is_not_released_with_the_vm_and_it_does_not_start_again() -> None:
