@@ -249,7 +249,7 @@ def _going(context: OneVM, vm: VirtualMachine) -> Iterator[str]:
     addresses = [host for each in own for host in each.hosts]
     going = [f"{counted(len(own), 'IPAMClaim')}{f' ({named(addresses)})' if addresses else ''}"] if own else []
     going += [vm.sealed] if vm.sealed else []
-    yield f"with it go {joined([*going, 'the DataVolumes of its dataVolumeTemplates, if it has any'])}; its PVCs stay"
+    yield f"with it go {joined([*going, 'the DataVolumes and PVCs of its dataVolumeTemplates, if it has any'])}"
 
 
 # -- the next release of KubeVirt

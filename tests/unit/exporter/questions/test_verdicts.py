@@ -336,8 +336,8 @@ def test_a_deletion_says_what_goes_with_it_and_who_else_needs_that() -> None:
     claim = {"kind": "IPAMClaim", "name": "a.n", "vm": "a", "owner": "vm-a", "ips": ["10.0.0.5/24"]}
     found = OneVMStage(vm_row, *rest, claim).take()
     (delete,) = [each for each in found.verdicts if each.act == "delete"]
-    going = "1 IPAMClaim (10.0.0.5) and the DataVolumes of its dataVolumeTemplates, if it has any"
-    assert delete.then == (f"with it go {going}; its PVCs stay",)
+    going = "1 IPAMClaim (10.0.0.5) and the DataVolumes and PVCs of its dataVolumeTemplates, if it has any"
+    assert delete.then == (f"with it go {going}",)
     of = {"apiVersion": "instancetype.kubevirt.io/v1beta1", "kind": "VirtualMachineClusterInstancetype", "spec": {}}
     revision = {"kind": "ControllerRevision", "name": "rev", "vm": "a", "owner": "vm-a", "of": of}
     size = {"name": "small", "revisionName": "rev"}

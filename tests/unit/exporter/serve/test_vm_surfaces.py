@@ -174,8 +174,8 @@ VM ns/web is on node01 since 2026-05-04T08:12:31Z (by its creation).
   It can be stopped: KubeVirt starts it again after a shutdown in the guest, and
     not after virtctl stop.
   KubeVirt can be upgraded to v1.8.0.
-  It can be deleted: with it go 1 IPAMClaim (10.0.0.7) and the DataVolumes of
-    its dataVolumeTemplates, if it has any; its PVCs stay.
+  It can be deleted: with it go 1 IPAMClaim (10.0.0.7) and the DataVolumes and
+    PVCs of its dataVolumeTemplates, if it has any.
 
 Migration
   evictionStrategy LiveMigrate, its own.
